@@ -63,7 +63,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/api/read-cache.ts",
-    from: "if (octets > maxOctets) makeRoom();",
+    from: "if (octets > maxOctets) evict();",
     to: "",
     test: "src/api/read-cache.test.ts",
   },

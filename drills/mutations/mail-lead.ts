@@ -41,7 +41,7 @@ export const mutations: Mutation[] = [
     timeoutMs: 60_000,
   },
   {
-    file: "src/mail/activity/place.ts",
+    file: "src/mail/activity/entry-reference.ts",
     from: `if (detail["cause"] === "reply" && rcpt === undefined) return { kind, message, rcpts: [] };`,
     to: "",
     test: "src/mail/activity/activity.test.ts",

@@ -31,8 +31,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/encode/video-options.ts",
-    from: "model.editLists === true ? reorderedFrames(rendition) * ticksOf(rendition, model) : 0",
-    to: "reorderedFrames(rendition) * ticksOf(rendition, model)",
+    from: "model.editLists === true ? reorderedFrames(rendition) * frameTicks(rendition, model) : 0",
+    to: "reorderedFrames(rendition) * frameTicks(rendition, model)",
     test: "src/stream/encode/frames.test.ts",
     name: "edit list",
   },

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
-import type { AccountTables, Executor } from "./tables.ts";
+import type { AccountTables, AccountsExecutor } from "./tables.ts";
 import type { Account, Membership, MembershipStatus, User } from "./types.ts";
 
 export const emailKey = (email: string): string => email.toLowerCase();
 
 // ---- users
 
-export async function insertUser(db: Executor, user: User): Promise<void> {
+export async function insertUser(db: AccountsExecutor, user: User): Promise<void> {
   await db
     .insertInto("users")
     .values({
@@ -25,27 +25,27 @@ export async function insertUser(db: Executor, user: User): Promise<void> {
 }
 
 /** The user created during the first run. */
-export async function firstUser(db: Executor): Promise<User | undefined> {
+export async function firstUser(db: AccountsExecutor): Promise<User | undefined> {
   const row = await db.selectFrom("users").selectAll().orderBy("created_at").orderBy("id").limit(1).executeTakeFirst();
   return row && toUser(row);
 }
 
-export async function findUser(db: Executor, id: string): Promise<User | undefined> {
+export async function findUser(db: AccountsExecutor, id: string): Promise<User | undefined> {
   const row = await db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toUser(row);
 }
 
-export async function findUserByGlobalKey(db: Executor, hash: string): Promise<User | undefined> {
+export async function findUserByGlobalKey(db: AccountsExecutor, hash: string): Promise<User | undefined> {
   const row = await db.selectFrom("users").selectAll().where("global_key_hash", "=", hash).executeTakeFirst();
   return row && toUser(row);
 }
 
-export async function setGlobalKey(db: Executor, user: string, hash: string): Promise<void> {
+export async function setGlobalKey(db: AccountsExecutor, user: string, hash: string): Promise<void> {
   await db.updateTable("users").set({ global_key_hash: hash }).where("id", "=", user).execute();
 }
 
 export async function updateUser(
-  db: Executor,
+  db: AccountsExecutor,
   id: string,
   change: Partial<Pick<User, "firstName" | "lastName" | "telephone" | "country" | "zipcode">>,
 ): Promise<void> {
@@ -61,14 +61,17 @@ export async function updateUser(
 
 // ---- accounts
 
-export async function insertAccount(db: Executor, { id, name, type, settings, createdAt }: Account): Promise<void> {
+export async function insertAccount(
+  db: AccountsExecutor,
+  { id, name, type, settings, createdAt }: Account,
+): Promise<void> {
   await db
     .insertInto("accounts")
     .values({ id, name, type, settings: JSON.stringify(settings), created_at: createdAt })
     .execute();
 }
 
-export async function updateAccount(db: Executor, { id, name, type, settings }: Account): Promise<void> {
+export async function updateAccount(db: AccountsExecutor, { id, name, type, settings }: Account): Promise<void> {
   await db
     .updateTable("accounts")
     .set({ name, type, settings: JSON.stringify(settings) })
@@ -76,17 +79,17 @@ export async function updateAccount(db: Executor, { id, name, type, settings }: 
     .execute();
 }
 
-export async function deleteAccount(db: Executor, id: string): Promise<void> {
+export async function deleteAccount(db: AccountsExecutor, id: string): Promise<void> {
   await db.deleteFrom("accounts").where("id", "=", id).execute();
 }
 
-export async function findAccount(db: Executor, id: string): Promise<Account | undefined> {
+export async function findAccount(db: AccountsExecutor, id: string): Promise<Account | undefined> {
   const row = await db.selectFrom("accounts").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toAccount(row);
 }
 
 /** The oldest account: the one created during the first run, unless it has been deleted. */
-export async function firstAccount(db: Executor): Promise<Account | undefined> {
+export async function firstAccount(db: AccountsExecutor): Promise<Account | undefined> {
   const row = await db
     .selectFrom("accounts")
     .selectAll()
@@ -98,21 +101,21 @@ export async function firstAccount(db: Executor): Promise<Account | undefined> {
 }
 
 /** The order of the results is undefined. */
-export async function findAccounts(db: Executor, ids: readonly string[], name?: string): Promise<Account[]> {
+export async function findAccounts(db: AccountsExecutor, ids: readonly string[], name?: string): Promise<Account[]> {
   if (ids.length === 0) return [];
   let query = db.selectFrom("accounts").selectAll().where("id", "in", ids);
   if (name !== undefined) query = query.where("name", "=", name);
   return (await query.execute()).map(toAccount);
 }
 
-export async function otherAccountExists(db: Executor, id: string): Promise<boolean> {
+export async function otherAccountExists(db: AccountsExecutor, id: string): Promise<boolean> {
   return (await db.selectFrom("accounts").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) !== undefined;
 }
 
 // ---- memberships
 
 export async function insertMembership(
-  db: Executor,
+  db: AccountsExecutor,
   { id, user, account, status, createdAt }: Membership,
 ): Promise<void> {
   await db
@@ -121,7 +124,7 @@ export async function insertMembership(
     .execute();
 }
 
-export async function findMembership(db: Executor, user: string, id: string): Promise<Membership | undefined> {
+export async function findMembership(db: AccountsExecutor, user: string, id: string): Promise<Membership | undefined> {
   const row = await db
     .selectFrom("memberships")
     .selectAll()
@@ -131,20 +134,20 @@ export async function findMembership(db: Executor, user: string, id: string): Pr
   return row && toMembership(row);
 }
 
-export async function setMembershipStatus(db: Executor, id: string, status: MembershipStatus): Promise<void> {
+export async function setMembershipStatus(db: AccountsExecutor, id: string, status: MembershipStatus): Promise<void> {
   await db.updateTable("memberships").set({ status }).where("id", "=", id).execute();
 }
 
-export async function deleteMembership(db: Executor, id: string): Promise<void> {
+export async function deleteMembership(db: AccountsExecutor, id: string): Promise<void> {
   await db.deleteFrom("memberships").where("id", "=", id).execute();
 }
 
-export async function deleteMembershipsOf(db: Executor, account: string): Promise<void> {
+export async function deleteMembershipsOf(db: AccountsExecutor, account: string): Promise<void> {
   await db.deleteFrom("memberships").where("account_id", "=", account).execute();
 }
 
 /** True if another membership gives access to the account. */
-export async function otherMemberExists(db: Executor, { id, account }: Membership): Promise<boolean> {
+export async function otherMemberExists(db: AccountsExecutor, { id, account }: Membership): Promise<boolean> {
   return (
     (await db
       .selectFrom("memberships")
@@ -158,7 +161,7 @@ export async function otherMemberExists(db: Executor, { id, account }: Membershi
 }
 
 /** Accounts that a user can access, ordered by membership, oldest first. */
-export async function accountsOfUser(db: Executor, user: string): Promise<string[]> {
+export async function accountsOfUser(db: AccountsExecutor, user: string): Promise<string[]> {
   const rows = await db
     .selectFrom("memberships")
     .select("account_id")
@@ -170,7 +173,7 @@ export async function accountsOfUser(db: Executor, user: string): Promise<string
   return rows.map(({ account_id }) => account_id);
 }
 
-export async function countMemberships(db: Executor, user: string): Promise<number> {
+export async function countMemberships(db: AccountsExecutor, user: string): Promise<number> {
   const { count } = await db
     .selectFrom("memberships")
     .select(db.fn.countAll().as("count"))
@@ -188,7 +191,7 @@ export interface MembershipQuery {
 
 /** Memberships of one user, each with its account. The caller bounds the number of accounts per user. */
 export async function listMemberships(
-  db: Executor,
+  db: AccountsExecutor,
   user: string,
   { accountName, status, order, direction = "asc" }: MembershipQuery,
   { limit, offset }: { limit: number; offset: number },

@@ -5,7 +5,7 @@ import { findAccount } from "./accounts-table.ts";
 import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
 import { createFirstRun, type FirstRun } from "./first-run.ts";
 import { createMemberships, type Memberships } from "./memberships.ts";
-import { createAuthenticator, type Authenticator } from "./tokens/authenticate.ts";
+import { createTokenAuthenticator, type TokenAuthenticator } from "./tokens/authenticate.ts";
 import { createLastUsed } from "./tokens/last-used.ts";
 import { createTokens, type Tokens } from "./tokens/tokens.ts";
 import { type AccountLimits, DEFAULT_ACCOUNT_LIMITS } from "./types.ts";
@@ -29,9 +29,9 @@ export interface AccountsModule extends FirstRun {
   users: Users;
   memberships: Memberships;
   tokens: Tokens;
-  authenticate: Authenticator["authenticate"];
-  isKnown: Authenticator["isKnown"];
-  stillValid: Authenticator["stillValid"];
+  authenticate: TokenAuthenticator["authenticate"];
+  isKnown: TokenAuthenticator["isKnown"];
+  stillValid: TokenAuthenticator["stillValid"];
   /**
    * Calls the listener when a token, an account or a membership changes in any process. Returns a function that
    * unsubscribes.
@@ -63,7 +63,7 @@ export function createAccounts({
 }: AccountsOptions): AccountsModule {
   const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...given };
   const lastUsed = createLastUsed({ db, clock, log });
-  const authenticator = createAuthenticator({ db, clock, lastUsed });
+  const authenticator = createTokenAuthenticator({ db, clock, lastUsed });
   const tables = db.tables<AccountTables>();
   const existing = createRecent({
     read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true),

@@ -12,7 +12,7 @@ import {
 import type { Caller } from "./caller.ts";
 import { accountErrors } from "./errors.ts";
 import type { Account, Membership } from "./types.ts";
-import type { AccountTables, Executor } from "./tables.ts";
+import type { AccountTables, AccountsExecutor } from "./tables.ts";
 
 export interface MembershipWithAccount {
   membership: Membership;
@@ -32,16 +32,17 @@ export interface Memberships {
 /** `changed` is called after the commit of a change and before the response. */
 export function createMemberships({ db, changed }: { db: Db; changed(account: string): void }): Memberships {
   const tables = db.tables<AccountTables>();
-  const transaction = <Result>(work: (tx: Executor) => Promise<Result>) => db.transaction<AccountTables, Result>(work);
+  const transaction = <Result>(work: (tx: AccountsExecutor) => Promise<Result>) =>
+    db.transaction<AccountTables, Result>(work);
 
-  async function find(tx: Executor, by: Caller, id: string): Promise<MembershipWithAccount> {
+  async function find(tx: AccountsExecutor, by: Caller, id: string): Promise<MembershipWithAccount> {
     const membership = await findMembership(tx, by.user.id, id);
     const account = membership && (await findAccount(tx, membership.account));
     if (membership === undefined || account === undefined) throw accountErrors.noMembership({ id });
     return { membership, account };
   }
 
-  async function refuseLast(tx: Executor, membership: Membership): Promise<void> {
+  async function refuseLast(tx: AccountsExecutor, membership: Membership): Promise<void> {
     if (membership.status === "accepted" && !(await otherMemberExists(tx, membership)))
       throw accountErrors.lastMember();
   }

@@ -37,4 +37,4 @@ export interface AccountTables {
   };
 }
 
-export type Executor = Kysely<AccountTables>;
+export type AccountsExecutor = Kysely<AccountTables>;

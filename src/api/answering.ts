@@ -25,7 +25,7 @@ const headersOf = (id: string): Record<string, string> => ({
  * Writes an envelope directly to Node's response: creating a Response costs more than everything else in a short
  * response.
  */
-export function sendJson(
+export function sendEnvelope(
   outgoing: ServerResponse,
   status: number,
   id: string,

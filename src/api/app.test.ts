@@ -218,12 +218,12 @@ test("reports the retry delay if a token exceeds its rate limit", async (t) => {
 });
 
 test("rejects a network that guesses tokens without looking them up, and still serves its valid tokens", async (t) => {
-  let asked = 0;
+  let requested = 0;
   const { url } = await startApi(t, {
     routes,
     rateLimit: { requests: 3, seconds: 60 },
     gate: {
-      authenticate: async ({ secret }) => (asked++, secret === "valid" ? unrestrictedCaller : undefined),
+      authenticate: async ({ secret }) => (requested++, secret === "valid" ? unrestrictedCaller : undefined),
       isKnown: (secret) => secret === "valid",
       accountExists: async () => true,
       zoneAccount: async () => TEST_ACCOUNT,
@@ -237,8 +237,8 @@ test("rejects a network that guesses tokens without looking them up, and still s
   };
   assert.equal((await ask("guess")) >= 400, true);
   for (let i = 0; i < 2; i++) await ask(`guess-${i}`);
-  const before = asked;
-  assert.deepEqual([await ask("guess-again"), asked], [429, before]);
+  const before = requested;
+  assert.deepEqual([await ask("guess-again"), requested], [429, before]);
   assert.equal(await ask("valid"), 200);
 });
 

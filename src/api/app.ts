@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
-import { PREFLIGHT, sendJson, withHeaders } from "./answering.ts";
+import { PREFLIGHT, sendEnvelope, withHeaders } from "./answering.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
 import { createBodyMemory } from "./body-memory.ts";
@@ -66,7 +66,7 @@ export function createApi({
     async function serve(
       context: Context<Env>,
       id: string,
-      told: Told,
+      logged: LoggedAnswer,
       take: (octets: number) => void,
     ): Promise<Response> {
       const { incoming, outgoing } = context.env;
@@ -77,13 +77,13 @@ export function createApi({
         failures.failed(credentials.ip);
         throw (operation.refusal ?? apiErrors.notAuthenticated)();
       }
-      told.token = caller.tokenId;
+      logged.token = caller.tokenId;
       limit(caller.tokenId);
       const params = context.req.param();
       await authorize(gate, caller, operation, params, context.req.path);
       const readAt = versionOf?.(params);
       const known = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
-      if (known !== undefined) return sendJson(outgoing, usual, id, known);
+      if (known !== undefined) return sendEnvelope(outgoing, usual, id, known);
 
       // The token may be revoked while a slow body is still arriving.
       const whole = incoming.complete;
@@ -106,23 +106,23 @@ export function createApi({
         }),
       );
       if (answer instanceof Response) {
-        told.status = answer.status;
+        logged.status = answer.status;
         return withHeaders(answer, id);
       }
       if (checkAnswers) check(operation, answer);
       const text = JSON.stringify(success(answer));
       if (readAt !== undefined) cache.put(incoming.url!, readAt, text);
-      told.status = answer.status ?? usual;
-      return sendJson(outgoing, told.status, id, text);
+      logged.status = answer.status ?? usual;
+      return sendEnvelope(outgoing, logged.status, id, text);
     }
 
     app.on(method, API_BASE + honoPath(operation.path), async (context) => {
       const id = ids.hex();
-      const told: Told = { status: usual };
+      const logged: LoggedAnswer = { status: usual };
       const startedAt = performance.now();
       const body = memory.open();
       try {
-        return await serve(context, id, told, body.take);
+        return await serve(context, id, logged, body.take);
       } catch (thrown) {
         const { status, envelope, headers } = failureOf(
           thrown,
@@ -130,16 +130,16 @@ export function createApi({
           () => log.child({ request: id, operation: operation.id }),
           operation.translate,
         );
-        told.status = status;
-        return sendJson(context.env.outgoing, status, id, JSON.stringify(envelope), headers);
+        logged.status = status;
+        return sendEnvelope(context.env.outgoing, status, id, JSON.stringify(envelope), headers);
       } finally {
         body.free();
         const ms = performance.now() - startedAt;
-        onAnswer?.(operation.id, told.status, ms);
+        onAnswer?.(operation.id, logged.status, ms);
         // Changes are logged with their caller; reads are not logged.
         if (method !== "get")
           log.info(
-            { request: id, operation: operation.id, ...told, params: context.req.param(), ms: Math.round(ms) },
+            { request: id, operation: operation.id, ...logged, params: context.req.param(), ms: Math.round(ms) },
             "api: request completed",
           );
       }
@@ -166,12 +166,12 @@ export function createApi({
       id,
       () => log,
     );
-    return sendJson((env as HttpBindings).outgoing, status, id, JSON.stringify(envelope), headers);
+    return sendEnvelope((env as HttpBindings).outgoing, status, id, JSON.stringify(envelope), headers);
   });
   return app;
 }
 
-interface Told {
+interface LoggedAnswer {
   status: number;
   token?: string;
 }

@@ -21,7 +21,7 @@ export const success = ({ result, info, messages = [], beside }: Answer) => ({
 });
 
 /** `result` is null, except for the few operations whose published result on failure is another value. */
-export const failure = (errors: ErrorItem[], result: unknown = null) => ({
+export const failureEnvelope = (errors: ErrorItem[], result: unknown = null) => ({
   success: false,
   errors,
   messages: [],

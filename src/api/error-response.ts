@@ -1,11 +1,11 @@
 import { UserError, type Log } from "../kernel/index.ts";
 import { isStoreError } from "../store/index.ts";
-import { errorItem, failure } from "./envelope.ts";
+import { errorItem, failureEnvelope } from "./envelope.ts";
 import { apiErrors } from "./errors.ts";
 
 interface Failure {
   status: number;
-  envelope: ReturnType<typeof failure>;
+  envelope: ReturnType<typeof failureEnvelope>;
   headers: Record<string, string>;
 }
 
@@ -26,7 +26,11 @@ export function failureOf(
       ? (thrown.errors as UserError[])
       : undefined;
   if (errors !== undefined)
-    return { status: errors[0]!.entry.http, envelope: failure(errors.slice(0, 20).map(errorItem)), headers: {} };
+    return {
+      status: errors[0]!.entry.http,
+      envelope: failureEnvelope(errors.slice(0, 20).map(errorItem)),
+      headers: {},
+    };
   if (!(thrown instanceof UserError)) {
     log().error({ err: thrown }, "a request failed");
     return answerOf(translate(apiErrors.internal({ id })));
@@ -40,7 +44,7 @@ function answerOf(error: UserError): Failure {
   const wait = typeof retryAfter === "number" ? retryAfter : error.entry.http === 503 ? 1 : undefined;
   return {
     status: error.entry.http,
-    envelope: failure([errorItem(error)], result ?? null),
+    envelope: failureEnvelope([errorItem(error)], result ?? null),
     headers: {
       ...(wait !== undefined && { "retry-after": String(wait) }),
       ...(typeof allow === "string" && { allow }),

@@ -24,7 +24,7 @@ async function serve(t: TestContext, options?: LingerOptions) {
 /** Sends `pieces` chunks of 1 MiB. The server closes the connection after its response. */
 function send(url: string, pieces: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request(
+    const requested = request(
       url,
       { method: "POST", agent: false, headers: { connection: "close", "content-length": String(pieces << 20) } },
       (response) => {
@@ -34,11 +34,12 @@ function send(url: string, pieces: number): Promise<number> {
           .once("error", reject);
       },
     );
-    asked.once("error", reject);
+    requested.once("error", reject);
     void (async () => {
-      for (let i = 0; i < pieces && !asked.destroyed; i++)
-        if (!asked.write(Buffer.alloc(1 << 20))) await Promise.race([once(asked, "drain"), once(asked, "close")]);
-      asked.end();
+      for (let i = 0; i < pieces && !requested.destroyed; i++)
+        if (!requested.write(Buffer.alloc(1 << 20)))
+          await Promise.race([once(requested, "drain"), once(requested, "close")]);
+      requested.end();
     })().catch(reject);
   });
 }
@@ -53,13 +54,13 @@ test("waits for the client only within the configured limits of time and size", 
   await send(url, 40).catch(() => {});
   assert.ok([...sockets][0]!.bytesRead < 30 << 20, `${[...sockets][0]!.bytesRead} bytes were read`);
   const slow = await serve(t, { ms: 50 });
-  const asked = request(slow.url, {
+  const requested = request(slow.url, {
     method: "POST",
     agent: false,
     headers: { connection: "close", "content-length": "1000" },
   });
-  asked.on("error", () => {}).write("x");
-  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  requested.on("error", () => {}).write("x");
+  const [response] = (await once(requested, "response")) as [IncomingMessage];
   assert.equal(response.statusCode, 413);
   response.resume();
   const began = performance.now();

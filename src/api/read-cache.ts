@@ -34,7 +34,7 @@ export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
    * Clock eviction: entries used since they were last examined are skipped once. Approximates LRU without moving
    * entries on reads.
    */
-  function makeRoom() {
+  function evict() {
     for (const [url, entry] of entries) {
       if (octets <= maxOctets) return;
       entries.delete(url);
@@ -59,7 +59,7 @@ export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
       if (before !== undefined) forget(url, before);
       entries.set(url, entry);
       octets += entry.octets;
-      if (octets > maxOctets) makeRoom();
+      if (octets > maxOctets) evict();
     },
   };
 }

@@ -67,10 +67,10 @@ type Handshake = { path?: string; headers?: Record<string, string>; method?: str
 
 /** Sends a handshake and resolves with the server's response. */
 async function shakeHands(port: number, { path = tailPath(ID), headers = {}, method = "GET" }: Handshake = {}) {
-  const asked = request({ port, path, method, headers: { ...HANDSHAKE, ...headers } }).end();
+  const requested = request({ port, path, method, headers: { ...HANDSHAKE, ...headers } }).end();
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  asked.on("error", reject).on("response", (response) => resolve(response.resume()));
-  asked.on("upgrade", (response, socket) => {
+  requested.on("error", reject).on("response", (response) => resolve(response.resume()));
+  requested.on("upgrade", (response, socket) => {
     socket.destroy();
     resolve(response);
   });
@@ -124,9 +124,9 @@ test("accepts the unmasked first frame of wrangler, and pings in both directions
   assert.equal((await answered).toString(), "are you there");
   // Only its pongs keep the connection open.
   await pinged;
-  const told = new Promise((resolve) => client.once("message", (data) => resolve(String(data))));
+  const reported = new Promise((resolve) => client.once("message", (data) => resolve(String(data))));
   (await reader).write("still here");
-  assert.equal(await told, "still here");
+  assert.equal(await reported, "still here");
   client.terminate();
 });
 
@@ -168,8 +168,8 @@ test("the response contains the key, the subprotocol trace-v1 only if requested,
 
 test("rejects an invalid handshake, an unknown tail and another path", async (t) => {
   const { port, reads } = await open(t);
-  const refusal = async (asked: Handshake) => {
-    const { statusCode, headers } = await shakeHands(port, asked);
+  const refusal = async (requested: Handshake) => {
+    const { statusCode, headers } = await shakeHands(port, requested);
     return [statusCode, headers.allow ?? headers["sec-websocket-version"]];
   };
   assert.deepEqual(await refusal({ headers: { "Sec-WebSocket-Key": "" } }), [400, undefined]);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
 import type { Db, Events, Secrets } from "../store/index.ts";
 import { createAcmeHttp } from "./acme/http.ts";
-import { renew, sealedFor } from "./acme/renew.ts";
+import { renew, certificateKeyContext } from "./acme/renew.ts";
 import type { Solver } from "./acme/solver.ts";
 import type { Certificates } from "./certificates.ts";
 import { createCertificatesTable, type CertificateRow } from "./certificates-table.ts";
@@ -101,7 +101,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     const [first, ...rest] = rows.map(({ id, names, chain, private_key: key }) => {
       if (chain === null || key === null) return undefined;
       try {
-        return before.get(chain) ?? readPair({ cert: chain, key: secrets.open(key, sealedFor(id)) });
+        return before.get(chain) ?? readPair({ cert: chain, key: secrets.open(key, certificateKeyContext(id)) });
       } catch (err) {
         log.error({ err, names }, "tls: failed to read a stored certificate");
         return undefined;

@@ -36,7 +36,7 @@ export async function readSmallFile(cwd: string, name: string, limit: number): P
 }
 
 /** Reads a JSON file, or standard input for "-". */
-export async function readJson(
+export async function readJsonFile(
   name: string,
   { cwd, stdin }: Pick<CommandContext, "cwd" | "stdin">,
   limit: number,

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../kernel/config/index.ts";
+import { nearestName } from "../kernel/config/index.ts";
 import type { UserError } from "../kernel/index.ts";
 import { COMMON_OPTIONS, type Command, type Option, type Options } from "./command.ts";
 import { usageErrors } from "./errors.ts";
@@ -57,7 +57,7 @@ function chooseCommand(
 function noSuchCommand(words: readonly string[], commands: readonly Command[]): UserError {
   const name = words.join(" ");
   const names = commands.filter(({ hidden }) => hidden !== true).map((command) => command.name);
-  const near = nearest(name, names);
+  const near = nearestName(name, names);
   if (near !== undefined) return usageErrors.unknownCommand({ name, fix: `Did you mean \`${near}\`?` });
   // Suggests the commands of the group, or the first words of all commands.
   const group = words.slice(0, -1).join(" ");
@@ -116,7 +116,7 @@ function readOptions(
 
 function unknownOption(option: string, options: Options, words: readonly string[]): UserError {
   const shown = Object.entries(options).flatMap(([name, { hidden }]) => (hidden === true ? [] : [name]));
-  const near = nearest(option.replace(/^-+/, ""), shown);
+  const near = nearestName(option.replace(/^-+/, ""), shown);
   const of = words.length === 0 ? "" : ` of \`reelpost ${words.join(" ")}\``;
   const help = ["reelpost", ...words, "--help"].join(" ");
   return usageErrors.unknownOption({
@@ -149,7 +149,7 @@ function readValue(
 }
 
 function choiceFix(value: string, choices: readonly string[]): string {
-  const near = nearest(value, choices);
+  const near = nearestName(value, choices);
   return `${near === undefined ? "" : `Did you mean "${near}"? `}Choose one of ${choices.join(", ")}.`;
 }
 

@@ -1,12 +1,12 @@
-import type { Target } from "../workers/index.ts";
-import { connect, type Connection } from "./api/connect.ts";
+import type { ProjectTarget } from "../workers/index.ts";
+import { connectToApi, type ApiConnection } from "./api/connect.ts";
 import { at } from "./api/paths.ts";
 import type { CommandContext } from "./command.ts";
 import { commandErrors } from "./errors.ts";
 import type { StorageValues, WorkerValues } from "./shared-options.ts";
 
 /** The worker that a command concerns, and its server. */
-export interface WorkerConnection extends Connection {
+export interface WorkerConnection extends ApiConnection {
   name: string;
   /** `/accounts/<id>/workers/scripts/<name>` */
   script: string;
@@ -21,7 +21,7 @@ export async function connectWorker(
   const target = await configurationOf(values, context);
   const name = argument ?? values.name ?? target?.name;
   if (name === undefined) throw commandErrors.workerUnnamed();
-  const connection = await connect(values, context, target);
+  const connection = await connectToApi(values, context, target);
   return { ...connection, name, script: `${connection.base}/workers/scripts${at`/${name}`}` };
 }
 
@@ -29,12 +29,19 @@ export async function connectWorker(
 export async function connectStorage(
   values: StorageValues,
   context: CommandContext,
-): Promise<Connection & { target: Target | undefined }> {
+): Promise<ApiConnection & { target: ProjectTarget | undefined }> {
   const target = await configurationOf(values, context);
-  return { ...(await connect(values, context, target)), target };
+  return { ...(await connectToApi(values, context, target)), target };
 }
 
-async function configurationOf({ config, env }: StorageValues, { cwd }: CommandContext): Promise<Target | undefined> {
-  const { readTarget } = await import("../workers/project/index.ts");
-  return readTarget({ cwd, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
+async function configurationOf(
+  { config, env }: StorageValues,
+  { cwd }: CommandContext,
+): Promise<ProjectTarget | undefined> {
+  const { readProjectTarget } = await import("../workers/project/index.ts");
+  return readProjectTarget({
+    cwd,
+    ...(config !== undefined && { config }),
+    ...(env !== undefined && { environment: env }),
+  });
 }

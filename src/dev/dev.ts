@@ -14,7 +14,7 @@ import {
 } from "../workers/index.ts";
 import { openRunFolder } from "./data-directory.ts";
 import type { DevSettings } from "./dev-settings.ts";
-import type { Report } from "./events.ts";
+import type { EventReporter } from "./events.ts";
 import { createDevHttp } from "./http/dev-http.ts";
 import { createReceive } from "./http/receive.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
@@ -46,7 +46,7 @@ interface DevDeps {
   /** `serverUrl` returns the URL of the HTTP server, which is known once it listens. */
   openVideo(serverUrl: () => string): DevVideo;
   /** Receives invocations, refused messages and warnings. */
-  report: Report;
+  report: EventReporter;
   limits: DevLimits;
 }
 

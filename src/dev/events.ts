@@ -89,4 +89,4 @@ interface SentEvent extends MailAction {
   worker: string;
 }
 
-export type Report = (event: DevEvent) => void;
+export type EventReporter = (event: DevEvent) => void;

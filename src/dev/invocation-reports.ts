@@ -1,8 +1,8 @@
 import type { Clock } from "../kernel/index.ts";
 import type { Captured } from "../mail/index.ts";
-import type { InboundMail, Invocation, Outcome, WorkerRuntime } from "../workers/index.ts";
+import type { InboundMail, Invocation, InvocationOutcome, WorkerRuntime } from "../workers/index.ts";
 import { envelopeWarnings } from "./envelope-warnings.ts";
-import type { EmailEvent, Explained, FetchEvent, MailAction, Report } from "./events.ts";
+import type { EmailEvent, Explained, FetchEvent, MailAction, EventReporter } from "./events.ts";
 
 /** Reports each invocation with the mail that it sent and the warnings about its message. */
 interface InvocationReports {
@@ -14,7 +14,7 @@ interface InvocationReports {
 }
 
 interface Options {
-  report: Report;
+  report: EventReporter;
   explain: (worker: string, exception: Explained) => string | undefined;
   clock: Clock;
 }
@@ -68,7 +68,7 @@ export function createInvocationReports({ report, explain, clock }: Options): In
   /** A process that failed to start produces no record, so only the outcome is known. */
   function reportOutcome(
     entry: PendingInvocation,
-    { outcome, exception }: Outcome,
+    { outcome, exception }: InvocationOutcome,
     event: Pick<EmailEvent, "event" | "id" | "from" | "to" | "rawSize"> | Pick<FetchEvent, "event" | "method" | "url">,
   ) {
     if (!remove(entry)) return;

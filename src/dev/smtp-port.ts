@@ -1,6 +1,6 @@
 import { UserError } from "../kernel/index.ts";
 import { mailErrors } from "../mail/index.ts";
-import type { Report } from "./events.ts";
+import type { EventReporter } from "./events.ts";
 
 const DEFAULT_PORTS = Array.from({ length: 10 }, (_, i) => 2525 + i);
 
@@ -11,7 +11,7 @@ const DEFAULT_PORTS = Array.from({ length: 10 }, (_, i) => 2525 + i);
 export async function listenOnSmtpPort<Listener>(
   { host, port }: { host: string; port: number | undefined },
   listen: (port: number) => Promise<Listener>,
-  report: Report,
+  report: EventReporter,
 ): Promise<Listener> {
   if (port !== undefined) return listen(port);
   for (const candidate of DEFAULT_PORTS) {

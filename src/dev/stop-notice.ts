@@ -1,5 +1,5 @@
 import type { Lifecycle } from "../kernel/index.ts";
-import type { Report } from "./events.ts";
+import type { EventReporter } from "./events.ts";
 
 const DELAY_MS = 500;
 
@@ -7,7 +7,7 @@ const DELAY_MS = 500;
  * Reports a notice if stopping takes longer than half a second. Must be called before other stop functions are
  * registered: its own one then runs last.
  */
-export function reportSlowStop(lifecycle: Lifecycle, report: Report): void {
+export function reportSlowStop(lifecycle: Lifecycle, report: EventReporter): void {
   let timer: NodeJS.Timeout | undefined;
   lifecycle.stopping.addEventListener("abort", () => {
     timer = setTimeout(

@@ -12,7 +12,7 @@ import {
   type ThrownException,
   type WorkerRuntime,
 } from "../workers/index.ts";
-import type { Report } from "./events.ts";
+import type { EventReporter } from "./events.ts";
 import { coalesce } from "./rebuild.ts";
 import { createFileWatch } from "./watch.ts";
 
@@ -44,7 +44,7 @@ export interface DevWorkerOptions {
   /** Selects `env.<name>` of the configuration. */
   environment: string | undefined;
   /** Receives build results and warnings. */
-  report: Report;
+  report: EventReporter;
   clock: Clock;
   /** Whether to rebuild when a file changes. */
   watch: boolean;

@@ -6,7 +6,7 @@ import os from "node:os";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { networkSet } from "./networks.ts";
-import { addressesOf, createGuardedFetch, FetchError } from "./guarded-fetch.ts";
+import { resolveAllowed, createGuardedFetch, FetchError } from "./guarded-fetch.ts";
 import { createOwnAddresses } from "./own-addresses.ts";
 
 async function origin(
@@ -53,8 +53,8 @@ test("rejects URLs that are not http or https", async () => {
 });
 
 test("rejects addresses of the local network in every notation, before connecting", async (t) => {
-  let asked = 0;
-  const at = await origin(t, (_, response) => void (asked++, response.end()));
+  let requested = 0;
+  const at = await origin(t, (_, response) => void (requested++, response.end()));
   const { port } = new URL(at);
   for (const host of [
     "127.0.0.1",
@@ -75,7 +75,7 @@ test("rejects addresses of the local network in every notation, before connectin
   ]) {
     await assert.rejects(guarded(`http://${host}:${port}/`, { headersMs: 2000 }), failsWith("refused"), host);
   }
-  assert.equal(asked, 0);
+  assert.equal(requested, 0);
 });
 
 test("rejects this machine's own addresses in every notation, even public ones", async (t) => {
@@ -109,9 +109,9 @@ test("checks the addresses of a host name, and connects only to those", async (t
   const at = await origin(t, (request, response) => void response.end(request.headers.host));
   const { port } = new URL(at);
   let answers: string[][] = [["10.0.0.1", "127.0.0.1"]];
-  const asked: string[] = [];
+  const requested: string[] = [];
   const lookup = async (host: string) => {
-    asked.push(host);
+    requested.push(host);
     return answers.shift() ?? [];
   };
   await assert.rejects(
@@ -122,7 +122,7 @@ test("checks the addresses of a host name, and connects only to those", async (t
   answers = [["127.0.0.1"], ["192.0.2.1"]];
   const answer = await createGuardedFetch({ allowPrivate: true, lookup })(`http://rebind.example:${port}/`);
   assert.equal(await answer.text(100), `rebind.example:${port}`);
-  assert.deepEqual(asked, ["rebind.example", "rebind.example"]);
+  assert.deepEqual(requested, ["rebind.example", "rebind.example"]);
   await assert.rejects(
     createGuardedFetch({ allowPrivate: true, lookup: async () => [] })("http://nothing.example/"),
     failsWith("unreachable"),
@@ -131,7 +131,7 @@ test("checks the addresses of a host name, and connects only to those", async (t
 
 test("connects only to the public addresses of a host name that has public and private ones, at most eight", async () => {
   const of = (addresses: string[], all = false) =>
-    addressesOf(
+    resolveAllowed(
       "mixed.example",
       async () => addresses,
       all ? undefined : networkSet(["203.0.114.7"], (address) => new Error(address)),
@@ -232,14 +232,14 @@ test("counts the actual bytes of a body, regardless of the declared length", asy
 
 test("aborts the request if the server does not respond or sends too slowly", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const at = await origin(t, (request, response) => {
-    if (request.url === "/silent") return asked.resolve();
+    if (request.url === "/silent") return requested.resolve();
     response.writeHead(200);
     response.write("drop");
   });
   const silent = assert.rejects(open(`${at}/silent`, { headersMs: 5000 }), failsWith("tooSlow", /within 5 s/));
-  await asked.promise;
+  await requested.promise;
   t.mock.timers.tick(5000);
   await silent;
 

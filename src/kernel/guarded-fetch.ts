@@ -124,7 +124,7 @@ export function createGuardedFetch({
     );
     const signal = AbortSignal.any([asking.signal, late.signal]);
     try {
-      const addresses = await aborting(signal, addressesOf(host, lookup, mayConnect() === true ? undefined : own));
+      const addresses = await aborting(signal, resolveAllowed(host, lookup, mayConnect() === true ? undefined : own));
       return await aborting(signal, send(url, { ...asking, signal }, { host, addresses, trusted }));
     } catch (err) {
       throw signal.aborted ? signal.reason : err;
@@ -199,7 +199,11 @@ export function readUrl(text: string): URL {
  * Resolves a host to allowed addresses: at most eight, only public ones. `own`: addresses of this machine; if absent,
  * private addresses are allowed, too. Throws FetchError unreachable, refused.
  */
-export async function addressesOf(host: string, lookup: AddressLookup, own: NetworkSet | undefined): Promise<string[]> {
+export async function resolveAllowed(
+  host: string,
+  lookup: AddressLookup,
+  own: NetworkSet | undefined,
+): Promise<string[]> {
   const found =
     isIP(host) !== 0
       ? [host]
@@ -247,24 +251,24 @@ function send(
     port: url.port,
     path: url.pathname + url.search,
   };
-  let asked: ClientRequest;
+  let outgoing: ClientRequest;
   if (url.protocol === "https:") {
     // Ignores NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified.
-    asked = requestHttps({
+    outgoing = requestHttps({
       ...options,
       rejectUnauthorized: true,
       ...(isIP(host) === 0 && { servername: host }),
       ...(trusted && { ca: trusted }),
     });
   } else {
-    asked = requestHttp(options);
+    outgoing = requestHttp(options);
   }
-  asked.on("error", (err) => reject(unreachable(host, reasonOf(err), { cause: err })));
-  asked.once("response", resolve).once("upgrade", (_, socket) => {
+  outgoing.on("error", (err) => reject(unreachable(host, reasonOf(err), { cause: err })));
+  outgoing.once("response", resolve).once("upgrade", (_, socket) => {
     socket.destroy();
     reject(unreachable(host, "it answered in another protocol"));
   });
-  asked.end(body);
+  outgoing.end(body);
   return promise;
 }
 
@@ -345,13 +349,13 @@ async function* readBody(
   try {
     if (declared !== undefined && Number(declared) > maxBytes) throw tooLarge(host, maxBytes);
     for (;;) {
-      const asked = performance.now();
+      const requestedAt = performance.now();
       const timer = setTimeout(stop, WINDOW_MS - waited).unref();
       const { done, value } = await pieces.next().finally(() => clearTimeout(timer));
       if (done === true) return;
       size += value.length;
       if (size > maxBytes) throw tooLarge(host, maxBytes);
-      waited += performance.now() - asked;
+      waited += performance.now() - requestedAt;
       octets += value.length;
       if (octets >= slowest) [waited, octets] = [0, 0];
       yield value;

@@ -50,11 +50,11 @@ const ONE_REQUEST_MS = 80;
 
 /** First SIGINT or SIGTERM stops gracefully; a later one exits immediately. Returns a function that removes the handlers. */
 export function stopOnSignals(lifecycle: Lifecycle, exit: (code: number) => void = process.exit): () => void {
-  let asked: number | undefined;
+  let requestedAt: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
-    if (asked !== undefined)
-      return performance.now() - asked < ONE_REQUEST_MS ? undefined : exit(signal === "SIGINT" ? 130 : 143);
-    asked = performance.now();
+    if (requestedAt !== undefined)
+      return performance.now() - requestedAt < ONE_REQUEST_MS ? undefined : exit(signal === "SIGINT" ? 130 : 143);
+    requestedAt = performance.now();
     void lifecycle.stop().then(() => exit(0));
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);

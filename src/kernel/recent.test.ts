@@ -5,49 +5,49 @@ import { createRecent } from "./recent.ts";
 
 function setUp({ max = 3 } = {}) {
   const clock = createManualClock();
-  const asked: { key: string; answer: (value: string | undefined) => void }[] = [];
+  const requested: { key: string; answer: (value: string | undefined) => void }[] = [];
   const recent = createRecent<string>({
     clock,
     max,
     freshMs: 1000,
-    read: (key) => new Promise((answer) => asked.push({ key, answer })),
+    read: (key) => new Promise((answer) => requested.push({ key, answer })),
   });
   const read = async (key: string, value: string | undefined) => {
     const got = recent.get(key);
-    asked.at(-1)!.answer(value);
+    requested.at(-1)!.answer(value);
     return got;
   };
-  return { clock, asked, recent, read };
+  return { clock, requested, recent, read };
 }
 
 test("one read serves all concurrent and recent callers", async () => {
-  const { clock, asked, recent } = setUp();
+  const { clock, requested, recent } = setUp();
   const waiting = [recent.get("a"), recent.get("a")];
-  asked[0]!.answer("one");
+  requested[0]!.answer("one");
   assert.deepEqual([...(await Promise.all(waiting)), await recent.get("a")], ["one", "one", "one"]);
-  assert.equal(asked.length, 1);
+  assert.equal(requested.length, 1);
   clock.advance(1000);
   const again = recent.get("a");
-  asked[1]!.answer("two");
+  requested[1]!.answer("two");
   assert.equal(await again, "two");
 });
 
 test("an invalidated read is neither cached nor returned to later callers", async () => {
-  const { asked, recent } = setUp();
+  const { requested, recent } = setUp();
   const before = recent.get("a");
   recent.forget(() => true);
   const after = recent.get("a");
-  assert.equal(asked.length, 2);
-  asked[0]!.answer("old");
-  asked[1]!.answer("new");
+  assert.equal(requested.length, 2);
+  requested[0]!.answer("old");
+  requested[1]!.answer("new");
   assert.deepEqual([await before, await after, await recent.get("a")], ["old", "new", "new"]);
 });
 
 test("does not cache missing values or failures", async () => {
-  const { asked, read } = setUp();
+  const { requested, read } = setUp();
   assert.equal(await read("a", undefined), undefined);
   assert.equal(await read("a", "there"), "there");
-  assert.equal(asked.length, 2);
+  assert.equal(requested.length, 2);
   let fail = true;
   const broken = createRecent<string>({
     clock: createManualClock(),
@@ -61,22 +61,22 @@ test("does not cache missing values or failures", async () => {
 });
 
 test("bounds the number of cached values", async () => {
-  const { asked, recent, read } = setUp({ max: 2 });
+  const { requested, recent, read } = setUp({ max: 2 });
   for (const key of ["a", "b", "c"]) await read(key, key);
   assert.equal(await recent.get("c"), "c");
   assert.equal(await recent.get("b"), "b");
-  assert.equal(asked.length, 3);
+  assert.equal(requested.length, 3);
   assert.equal(await read("a", "again"), "again");
 });
 
 test("an invalidated read that finishes last does not overwrite a newer one", async () => {
-  const { asked, recent } = setUp();
+  const { requested, recent } = setUp();
   const before = recent.get("a");
   recent.forget(() => true);
   const after = recent.get("a");
-  asked[1]!.answer("new");
+  requested[1]!.answer("new");
   assert.equal(await after, "new");
-  asked[0]!.answer("old");
+  requested[0]!.answer("old");
   assert.equal(await before, "old");
   assert.equal(await recent.get("a"), "new");
 });

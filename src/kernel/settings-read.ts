@@ -9,7 +9,7 @@ import {
   errorAt,
   errorsOf,
   formatProblems,
-  nearest,
+  nearestName,
   parseDocument,
   warningAt,
   warningsOf,
@@ -115,7 +115,7 @@ function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; prob
 }
 
 function unknownVariable(variable: string, known: readonly string[]): Problem {
-  const near = nearest(variable, known);
+  const near = nearestName(variable, known);
   return warningAt(
     { file: `environment variable ${variable}` },
     "there is no such setting; it is ignored",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { storeErrors } from "../store/index.ts";
-import { mailErrors, refusalOf, replyOf } from "./errors.ts";
+import { mailErrors, smtpErrorOf, replyOf } from "./errors.ts";
 
 const PATH = "/srv/reelpost/spool/m1.eml";
 const system = (code: string) =>
@@ -24,7 +24,7 @@ const thrown: Record<string, [err: unknown, reply: string]> = {
 
 for (const [name, [err, expected]] of Object.entries(thrown)) {
   test(`the reply to ${name} discloses no path or host name`, () => {
-    const refusal = refusalOf(err);
+    const refusal = smtpErrorOf(err);
     const { code, enhanced, text } = replyOf(refusal);
     assert.equal(`${code} ${enhanced}`, expected);
     assert.doesNotMatch(text, /srv|internal|undefined|\.eml|E[A-Z]{4}/);
@@ -34,5 +34,5 @@ for (const [name, [err, expected]] of Object.entries(thrown)) {
 
 test("the reply to an error of the mail domain is its own text", () => {
   const rejected = mailErrors.noSuchRecipient({ address: "b@here.example" });
-  assert.equal(refusalOf(rejected), rejected);
+  assert.equal(smtpErrorOf(rejected), rejected);
 });

@@ -458,7 +458,7 @@ function isDiskFull(thrown: unknown): boolean {
  * text. System errors contain paths, hosts and limits of this server, so the peer gets a neutral text and the log gets
  * the cause.
  */
-export function refusalOf(thrown: unknown): UserError {
+export function smtpErrorOf(thrown: unknown): UserError {
   if (thrown instanceof UserError && thrown.entry.smtp !== undefined)
     return isMachineError(thrown) ? neutral(thrown) : thrown;
   if (NO_DESCRIPTOR.has((thrown as NodeJS.ErrnoException | undefined)?.code ?? ""))

@@ -40,7 +40,7 @@ export {
 } from "./outbound/index.ts";
 export type { Receiver } from "./receive.ts";
 export type {
-  Action,
+  RuleAction,
   EmailRouting,
   Matcher,
   NeededRecord,

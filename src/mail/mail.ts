@@ -26,7 +26,7 @@ import {
   neededRecords,
   type NeededRecord,
   createRecipientRoute,
-  workerOf,
+  workerNamed,
   setUpRouting,
 } from "./routing/index.ts";
 import {
@@ -189,7 +189,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   const retries = setUpRetryQueue({ store, settings, spool, bounces, trace }, basics);
   const authenticator = setUpAuthenticator(settings, lookups.resolve, basics);
   const receiver = createReceiver({
-    runtime: { email: (name, mail, actions) => workers.email(workerOf(name), mail, actions) },
+    runtime: { email: (name, mail, actions) => workers.email(workerNamed(name), mail, actions) },
     route: createRecipientRoute({ settings, resolve, scripts, reports, sends }),
     rules: {
       isVerified: async (address, account) =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Routed } from "./routing/index.ts";
+import type { OwnedRoute } from "./routing/index.ts";
 import type { Verdict } from "./authenticate/index.ts";
 import { mailErrors } from "./errors.ts";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
@@ -17,7 +17,7 @@ const envelope = (to: string[], from = "a@sender.example"): Envelope => ({
   ip: "192.0.2.1",
   smtputf8: false,
 });
-const ROUTES: Record<string, Routed> = {
+const ROUTES: Record<string, OwnedRoute> = {
   "w@here.example": { kind: "worker", script: "acc/w", account: "acc", zone: "z" },
   "gone@here.example": { kind: "worker", script: "acc/gone", account: "acc", zone: "z", temporary: true },
   "d@here.example": { kind: "drop", account: "acc", zone: "z" },

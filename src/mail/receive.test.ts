@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
-import { readMessage, type Envelope, type Route, type DeliveryResult } from "./messages/index.ts";
+import { readMessage, type Envelope, type MailRoute, type DeliveryResult } from "./messages/index.ts";
 import { createReceiver } from "./receive.ts";
 
 const envelope = (to: string[], more: Partial<Envelope> = {}): Envelope => ({
@@ -17,7 +17,7 @@ const MESSAGE = "Received: from x by y; today\r\nMessage-ID: <1@sender.example>\
 
 interface Setup {
   handlers?: Parameters<typeof runtimeOf>[0];
-  routes?: Record<string, Route>;
+  routes?: Record<string, MailRoute>;
   answer?: (rcpt: string) => DeliveryResult;
 }
 

@@ -7,13 +7,13 @@ import {
   refused,
   refusedWith,
   type Delivery,
-  type Outcome,
+  type DeliveryOutcome,
   createTell,
   createWorkerAction,
   type Handled,
 } from "./actions/index.ts";
 import { type Authenticator, traceDetail, type Verdict } from "./authenticate/index.ts";
-import { mailErrors, refusalOf, replyOf } from "./errors.ts";
+import { mailErrors, smtpErrorOf, replyOf } from "./errors.ts";
 import type { ReportIntake } from "./dmarc-reports/index.ts";
 import { type Forwarding, isAuthorAuthenticated } from "./forwarding/index.ts";
 import { createPartialDelivery, type RetryQueue, type Retry } from "./retry/index.ts";
@@ -28,13 +28,13 @@ import {
   type Trace,
   type Transport,
 } from "./messages/index.ts";
-import type { Routed } from "./routing/index.ts";
+import type { OwnedRoute } from "./routing/index.ts";
 import type { Bounces } from "./bounces/index.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;
   /** The route of a recipient's mail. */
-  route: (recipient: string, envelope: Envelope) => Routed | Promise<Routed>;
+  route: (recipient: string, envelope: Envelope) => OwnedRoute | Promise<OwnedRoute>;
   transport: Transport;
   spool: Spool;
   trace: Trace;
@@ -135,7 +135,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   }
 
   function faultOr(err: unknown, message: string): UserError {
-    const refusal = refusalOf(err);
+    const refusal = smtpErrorOf(err);
     if (refusal !== err) log.error({ err, message }, `mail: failed to handle a message: ${messageOf(err)}`);
     return refusal;
   }
@@ -146,7 +146,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     source: MailSource,
     rcpt: string,
     known?: Verdict,
-  ): Promise<Outcome> {
+  ): Promise<DeliveryOutcome> {
     const isAuthenticated = async () => {
       const verdict = known ?? (await authenticator?.check(envelope, source));
       return verdict !== undefined && isAuthorAuthenticated(envelope, verdict);
@@ -162,7 +162,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
    * Rejects a recipient of a message that failed authentication. The route determines the account whose log shows the
    * rejection.
    */
-  async function reject(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<Outcome> {
+  async function reject(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<DeliveryOutcome> {
     const result = refusedWith(rcpt, reply);
     try {
       const { account, zone } = await route(rcpt, envelope);

@@ -30,7 +30,7 @@ export function readRecipient(text: string): Recipient | undefined {
 }
 
 /** A key shared by all spellings of an address. */
-export const keyOf = ({ local, domain }: Recipient): string => `${local}@${domain}`;
+export const recipientKey = ({ local, domain }: Recipient): string => `${local}@${domain}`;
 
 /** Returns the address without its tag: `user` for `user+tag` (RFC 5233). Undefined if it does not have a tag. */
 export function untagged({ local, domain }: Recipient): Recipient | undefined {

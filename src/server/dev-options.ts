@@ -1,4 +1,4 @@
-import type { DevLimits, Report } from "../dev/index.ts";
+import type { DevLimits, EventReporter } from "../dev/index.ts";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
 import type { Binding } from "../workers/index.ts";
 
@@ -29,7 +29,7 @@ export interface DevOptions {
   /** Whether to rebuild when a file changes. Default true. */
   watch?: boolean;
   /** Receives all events. */
-  report: Report;
+  report: EventReporter;
   log: Log;
   clock?: Clock;
   ids?: Ids;

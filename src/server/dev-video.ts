@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { createApi, type Gate, streamRoutes } from "../api/index.ts";
-import { refuse, VIDEO_PREFIX, type DevVideo } from "../dev/index.ts";
+import { sendTextError, VIDEO_PREFIX, type DevVideo } from "../dev/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { openSecrets, type Store } from "../store/index.ts";
@@ -48,7 +48,7 @@ export function createDevVideo(parts: DevVideoDeps, basics: Basics): DevVideo {
       else if (!request.url!.startsWith(API)) return stream.deliver(request, response);
       // There are no tokens in development, so a page of another site must be rejected.
       else if (request.headers.origin !== undefined)
-        refuse(response, 403, "The API of the development server is not for pages of browsers.");
+        sendTextError(response, 403, "The API of the development server is not for pages of browsers.");
       else {
         request.url = request.url!.slice(VIDEO_PREFIX.length - 1);
         await api(request, response);

@@ -18,7 +18,7 @@ export const streamErrors = defineErrors("stream", {
   quotaExceeded: {
     code: 10011,
     http: 413,
-    message: "Storage capacity exceeded: {used} of {limit} minutes are used or reserved, {asked} more requested",
+    message: "Storage capacity exceeded: {used} of {limit} minutes are used or reserved, {requested} more requested",
     fix: "Delete videos, or raise stream.storage_minutes.",
   },
   notAVideo: { code: 10059, http: 400, message: "The file is not a video: {reason}" },

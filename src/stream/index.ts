@@ -23,7 +23,7 @@ export {
 export { createMediaTools, type MediaCapabilities } from "./media/index.ts";
 export { streamMigrations } from "./migrations.ts";
 export type { MediaModel } from "./model.ts";
-export { createTokens, type Tokens } from "./tokens/index.ts";
+export { createPlaybackTokens, type PlaybackTokens } from "./tokens/index.ts";
 export { type RequestedVideo, carriesUpload, createUploads, type Uploads } from "./uploads/index.ts";
 export {
   type CreatedBound,

@@ -20,14 +20,14 @@ import { createSegments } from "./encode/index.ts";
 import { createSigningKeys, type SigningKeys } from "./keys/index.ts";
 import { createLive, liveNotificationExample, type LivePorts, type LiveServices } from "./live/index.ts";
 import { createMeteredTools, type MediaCapabilities } from "./media/index.ts";
-import { createPassthrough } from "./passthrough/index.ts";
+import { createSourcePassthrough } from "./passthrough/index.ts";
 import { createPlayback, createRenditionRates } from "./playback/index.ts";
 import { createPlayer } from "./player/index.ts";
 import { createProbe } from "./probe/index.ts";
 import { createProcessing } from "./processing/index.ts";
 import { createScratch } from "./scratch.ts";
 import { createThumbnails } from "./thumbnails/index.ts";
-import { createTokens, type Tokens } from "./tokens/index.ts";
+import { createPlaybackTokens, type PlaybackTokens } from "./tokens/index.ts";
 import { createUploads, type Uploads } from "./uploads/index.ts";
 import { createStreamUrls, createVideos, type StreamUrls, type VideosModule } from "./videos/index.ts";
 import { createUploadedLength, createViewedMinutes, firstLength, type ViewedMinutes } from "./viewed/index.ts";
@@ -68,7 +68,7 @@ interface StreamServices {
   uploads: Uploads;
   clips: Clips;
   keys: SigningKeys;
-  tokens: Tokens;
+  tokens: PlaybackTokens;
   watermarks: Watermarks;
   captions: Captions;
   audio: Audio;
@@ -177,7 +177,7 @@ export function createStream(
   const tools = createMeteredTools({ settings, warm, exposed, ...(metrics && { metrics }) }, basics);
   const watermarks = createWatermarks({ db, objects, tools, fetch, clock, ids, log });
   lifecycle.onStop("watermarks", () => watermarks.close());
-  const source = createPassthrough({ objects, log, enabled: settings.stream.passthrough });
+  const source = createSourcePassthrough({ objects, log, enabled: settings.stream.passthrough });
   const audio = createAudio({
     db,
     objects,
@@ -273,7 +273,7 @@ export function createStream(
   live.assembly.onDone(downloads.resume);
   lifecycle.onStop("downloads of videos", () => downloads.close());
   const clips = createClips({ videos, objects, clock, log, findWatermark: watermarks.get });
-  const tokens = createTokens({ videos: live.addresses, keys, clock, tokenHours: settings.stream.token_hours });
+  const tokens = createPlaybackTokens({ videos: live.addresses, keys, clock, tokenHours: settings.stream.token_hours });
 
   const access = accessTo({ videos, live: live.addresses });
   const player = createPlayer({

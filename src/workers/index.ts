@@ -39,7 +39,7 @@ export {
 } from "./bindings/kv/index.ts";
 export {
   createR2Service,
-  holds as r2ConditionsHold,
+  conditionsHold as r2ConditionsHold,
   jurisdictions as r2Jurisdictions,
   locations as r2Locations,
   r2Errors,

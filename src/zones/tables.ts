@@ -65,4 +65,4 @@ export interface ZoneTables {
   dns_record_counts: { zone_id: string; type: string; records: number };
 }
 
-export type Executor = Kysely<ZoneTables>;
+export type ZonesExecutor = Kysely<ZoneTables>;

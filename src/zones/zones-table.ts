@@ -2,7 +2,7 @@ import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kyse
 import type { Page, PageRequest } from "../kernel/index.ts";
 import { offsetOf } from "../kernel/index.ts";
 import { prepared } from "../store/index.ts";
-import type { Executor, ZoneTables } from "./tables.ts";
+import type { ZonesExecutor, ZoneTables } from "./tables.ts";
 import type { Zone, ZoneStatus, ZoneType } from "./types.ts";
 
 export type TextOperator = "equal" | "not_equal" | "starts_with" | "ends_with" | "contains";
@@ -27,11 +27,11 @@ export interface ZoneQuery {
   direction?: "asc" | "desc" | undefined;
 }
 
-export async function insertZone(tx: Executor, zone: Zone): Promise<void> {
+export async function insertZone(tx: ZonesExecutor, zone: Zone): Promise<void> {
   await tx.insertInto("zones").values(toRow(zone)).execute();
 }
 
-export const zoneById = (tables: Executor) => {
+export const zoneById = (tables: ZonesExecutor) => {
   const find = prepared((arg) => tables.selectFrom("zones").selectAll().where("id", "=", arg<string>("id")));
   return async (id: string): Promise<Zone | undefined> => {
     const { rows } = await tables.executeQuery(find({ id }).compile());
@@ -39,31 +39,31 @@ export const zoneById = (tables: Executor) => {
   };
 };
 
-export async function zonesByName(db: Executor, names: readonly string[]): Promise<Zone[]> {
+export async function zonesByName(db: ZonesExecutor, names: readonly string[]): Promise<Zone[]> {
   if (names.length === 0) return [];
   return (await db.selectFrom("zones").selectAll().where("name", "in", names).execute()).map(fromRow);
 }
 
-export async function updateZone(db: Executor, { id, ...zone }: Zone): Promise<void> {
+export async function updateZone(db: ZonesExecutor, { id, ...zone }: Zone): Promise<void> {
   const { id: _, account_id: __, name: ___, serial: ____, created_at: _____, ...row } = toRow({ id, ...zone });
   await db.updateTable("zones").set(row).where("id", "=", id).execute();
 }
 
 /** Deletes everything that belongs to the zone. Returns true if it existed. */
-export async function deleteZone(tx: Executor, id: string): Promise<boolean> {
+export async function deleteZone(tx: ZonesExecutor, id: string): Promise<boolean> {
   const gone = await tx.deleteFrom("zones").where("id", "=", id).returning("id").execute();
   for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const)
     await tx.deleteFrom(table).where("zone_id", "=", id).execute();
   return gone.length > 0;
 }
 
-export async function zoneIdsOf(db: Executor, account: string, limit: number): Promise<string[]> {
+export async function zoneIdsOf(db: ZonesExecutor, account: string, limit: number): Promise<string[]> {
   return (
     await db.selectFrom("zones").select("id").where("account_id", "=", account).orderBy("name").limit(limit).execute()
   ).map(({ id }) => id);
 }
 
-export async function countZones(db: Executor, account: string): Promise<number> {
+export async function countZones(db: ZonesExecutor, account: string): Promise<number> {
   return (
     await db
       .selectFrom("zones")
@@ -73,7 +73,7 @@ export async function countZones(db: Executor, account: string): Promise<number>
   ).count;
 }
 
-export async function listZones(db: Executor, query: ZoneQuery, page: PageRequest): Promise<Page<Zone>> {
+export async function listZones(db: ZonesExecutor, query: ZoneQuery, page: PageRequest): Promise<Page<Zone>> {
   const where = (eb: ExpressionBuilder<ZoneTables, "zones">) => eb.and([visible(eb, query), ...matching(eb, query)]);
   const { total } = await db
     .selectFrom("zones")

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test, type TestContext } from "node:test";
 import { silentLog } from "../../src/kernel/index.ts";
-import { createPassthrough } from "../../src/stream/passthrough/passthrough.ts";
+import { createSourcePassthrough } from "../../src/stream/passthrough/passthrough.ts";
 import { createPlayback } from "../../src/stream/playback/playback.ts";
 import { serveDelivery } from "../../src/stream/playback/playback.testing.ts";
 import { createRenditionRates } from "../../src/stream/playback/rates.ts";
@@ -67,7 +67,7 @@ describe("BANDWIDTH of completely encoded videos", { skip: needsFfmpeg.skip, tim
         const uid = await world.upload(await clip(recipe));
         videos[name] = await world.until(uid, ({ state }) => state === "ready" || state === "error");
       }
-      const source = createPassthrough({ objects: world.objects, log: silentLog, enabled: true });
+      const source = createSourcePassthrough({ objects: world.objects, log: silentLog, enabled: true });
       origin = await serveDelivery(scope, {
         videos: Object.values(videos),
         routes: createPlayback({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { silentLog } from "../../src/kernel/index.ts";
-import { createPassthrough } from "../../src/stream/passthrough/passthrough.ts";
+import { createSourcePassthrough } from "../../src/stream/passthrough/passthrough.ts";
 import { emptyObjects, ntscModel, serveVideo } from "../../src/stream/playback/playback.testing.ts";
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { clip, needsFfmpeg, type ClipRecipe } from "../support/media.ts";
@@ -89,7 +89,7 @@ for (const [what, switches] of [
       audio: { ...plain.audio!, passthrough: true },
     };
     const { origin } = await serveVideo(scope, {
-      tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) },
+      tracks: { source: createSourcePassthrough({ objects, log: silentLog, enabled: true }) },
       video: { sourceKey: "stream/x/source" },
       model,
     });
@@ -197,7 +197,7 @@ for (const [name, { script, steps, page: code }] of Object.entries(DASH_PLAYERS)
         audio: { ...plain.audio!, passthrough: true },
       };
       const { origin } = await serveVideo(scope, {
-        tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) },
+        tracks: { source: createSourcePassthrough({ objects, log: silentLog, enabled: true }) },
         video: { sourceKey: "stream/x/source" },
         model,
       });

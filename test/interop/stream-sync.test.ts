@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { silentLog } from "../../src/kernel/index.ts";
 import { muxFile } from "../../src/stream/downloads/mux.ts";
 import { chooseRenditions } from "../../src/stream/downloads/rendition-source.ts";
-import { createPassthrough } from "../../src/stream/passthrough/passthrough.ts";
+import { createSourcePassthrough } from "../../src/stream/passthrough/passthrough.ts";
 import { createPlayback } from "../../src/stream/playback/playback.ts";
 import { serveDelivery } from "../../src/stream/playback/playback.testing.ts";
 import type { SourceRung } from "../../src/stream/playback/port.ts";
@@ -187,7 +187,7 @@ describe("audio and video are in sync", { skip: needsFfmpeg.skip || withoutChrom
 
   before(async () => {
     world = await openProcessing(scope);
-    source = createPassthrough({ objects: world.objects, log: silentLog, enabled: true });
+    source = createSourcePassthrough({ objects: world.objects, log: silentLog, enabled: true });
     const path = await clip(flashClip);
     const uids = [
       await world.upload(path),

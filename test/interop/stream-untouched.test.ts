@@ -9,7 +9,7 @@ import type { Browser } from "playwright-core";
 import { silentLog, systemClock } from "../../src/kernel/index.ts";
 import { settingsSchema } from "../../src/kernel/settings.ts";
 import { openFsObjects } from "../../src/store/index.ts";
-import { createPassthrough } from "../../src/stream/passthrough/passthrough.ts";
+import { createSourcePassthrough } from "../../src/stream/passthrough/passthrough.ts";
 import { createPlayback } from "../../src/stream/playback/playback.ts";
 import { createProbe } from "../../src/stream/probe/probe.ts";
 import { createSegments } from "../../src/stream/encode/segments.ts";
@@ -119,7 +119,7 @@ describe("a video without encoded segments", { skip: needsFfmpeg.skip || without
     const video = anyVideo({ state: "inprogress", pctComplete: 0, sourceKey, model });
     const origin = await serveDelivery(scope, {
       videos: [video],
-      routes: createPlayback({ segments, source: createPassthrough({ objects, log: silentLog, enabled: true }) }),
+      routes: createPlayback({ segments, source: createSourcePassthrough({ objects, log: silentLog, enabled: true }) }),
     });
     return { video, url: (manifest) => `${origin}/${UID}/manifest/${manifest}` };
   }

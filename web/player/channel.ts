@@ -7,7 +7,7 @@ export function openChannel(app: App, properties: Properties): void {
   if (window.parent === window) return;
   const page = window.parent;
   let origin = app.options.parentOrigin ?? embedder();
-  let told: Record<string, string> = {};
+  let reported: Record<string, string> = {};
   let buffered = "[]";
 
   // If the browser does not reveal the embedding page, any page may receive the playback state, which is not secret.
@@ -23,8 +23,8 @@ export function openChannel(app: App, properties: Properties): void {
     }
     for (const [property, value] of Object.entries(properties.read())) {
       const now = Number.isNaN(value) ? "NaN" : (JSON.stringify(value) ?? "");
-      if (told[property] === now) continue;
-      told[property] = now;
+      if (reported[property] === now) continue;
+      reported[property] = now;
       send({ [TYPE]: "propertyChange", property, value });
     }
   }
@@ -36,7 +36,7 @@ export function openChannel(app: App, properties: Properties): void {
 
   function greet(): void {
     send({ [TYPE]: "iframeReady" });
-    told = {};
+    reported = {};
     buffered = "[]";
     tellProperties();
     // The video size is known before anything is loaded, and pages use it for their layout.

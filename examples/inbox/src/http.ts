@@ -16,16 +16,16 @@ export async function handleRequest(request: Request, env: Env): Promise<Respons
       headers: { allow: "GET, HEAD" },
     });
   const messages = createMessagesTable(env.MESSAGES);
-  const [, room, ...rest] = new URL(request.url).pathname.split("/");
+  const [, section, ...rest] = new URL(request.url).pathname.split("/");
 
-  if (room === "" && rest.length === 0)
+  if (section === "" && rest.length === 0)
     return page(mailboxPage(env.MAILBOX_NAME, await messages.newest(pageSize), await readCounters(env)));
-  if (room === "messages" && rest[0] !== undefined) return showMessage(await messages.get(rest[0]), rest[1]);
-  if (room === "api" && rest[0] === "messages")
+  if (section === "messages" && rest[0] !== undefined) return showMessage(await messages.get(rest[0]), rest[1]);
+  if (section === "api" && rest[0] === "messages")
     return rest[1] === undefined
       ? Response.json({ messages: (await messages.newest(pageSize)).map(summary), counters: await readCounters(env) })
       : json(await messages.get(rest[1]));
-  if (room === "attachments" && rest.length === 2)
+  if (section === "attachments" && rest.length === 2)
     return sendAttachment(env, await messages.get(rest[0]!), Number(rest[1]));
   return page(notFoundPage(), 404);
 }

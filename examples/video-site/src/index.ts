@@ -10,16 +10,16 @@ export default {
   async fetch(request, env): Promise<Response> {
     const url = new URL(request.url);
     const videos = createVideos(env);
-    const [, room, kind, uid] = url.pathname.split("/");
+    const [, section, kind, uid] = url.pathname.split("/");
 
     if (url.pathname === "/" && request.method === "GET") return page(videos.delivery);
     if (url.pathname === "/webhook" && request.method === "POST") return takeNotification(request, env);
-    if (room === "api" && kind === "uploads" && request.method === "POST") {
+    if (section === "api" && kind === "uploads" && request.method === "POST") {
       const { name } = await request.json<{ name?: unknown }>().catch(() => ({ name: undefined }));
       if (typeof name !== "string" || name === "") return Response.json({ error: "name is missing" }, { status: 400 });
       return Response.json(await videos.invite(name.slice(0, NAME_CHARACTERS), url.host));
     }
-    if (room === "api" && kind === "videos" && request.method === "GET") {
+    if (section === "api" && kind === "videos" && request.method === "GET") {
       if (uid === undefined) return Response.json(await videos.list());
       const video = await videos.show(uid);
       return video === undefined ? Response.json({ error: "no such video" }, { status: 404 }) : Response.json(video);

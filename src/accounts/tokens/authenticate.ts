@@ -14,7 +14,7 @@ import type { Token } from "./types.ts";
 import { hashSecret } from "./value.ts";
 import type { AccountTables } from "../tables.ts";
 
-export interface Authenticator {
+export interface TokenAuthenticator {
   /**
    * The caller behind a token, or behind a user's address with the global key or one of the user's tokens. Undefined if
    * unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
@@ -52,7 +52,7 @@ const FRESH_MS = 5000;
 /** Minimum interval between updates of a token's last use. */
 const NOTE_MS = 10_000;
 
-export function createAuthenticator({
+export function createTokenAuthenticator({
   db,
   clock,
   lastUsed,
@@ -60,7 +60,7 @@ export function createAuthenticator({
   db: Db;
   clock: Clock;
   lastUsed: LastUsed;
-}): Authenticator {
+}): TokenAuthenticator {
   const tables = db.tables<AccountTables>();
 
   async function read(secretHash: string): Promise<Known | undefined> {

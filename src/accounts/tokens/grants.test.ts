@@ -4,7 +4,7 @@ import { array, assert as check, constantFrom, property, record, type Arbitrary 
 import type { Permission, Resource } from "../caller.ts";
 import { compile, exceeding, type Grant, grantsOf } from "./grants.ts";
 import { permissionGroups } from "./permission-groups.ts";
-import type { Place } from "./places.ts";
+import type { PolicyResource } from "./policy-resources.ts";
 import type { Policy, TokenOwner } from "./types.ts";
 
 // Few distinct ids, so that allows, denies and queries overlap.
@@ -147,7 +147,7 @@ test("an equal or narrower token never exceeds another", () => {
 });
 
 test("reports the permission that exceeds", () => {
-  const grant = (permission: Permission, place: Place, effect: Grant["effect"] = "allow"): Grant => ({
+  const grant = (permission: Permission, place: PolicyResource, effect: Grant["effect"] = "allow"): Grant => ({
     effect,
     permission,
     place,

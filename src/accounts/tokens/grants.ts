@@ -1,14 +1,14 @@
 import { Fault } from "../../kernel/index.ts";
 import type { Permission, Resource } from "../caller.ts";
 import { permissionGroup } from "./permission-groups.ts";
-import { holds, mayMeet, readPlaces, scopeOf, type Place } from "./places.ts";
+import { containsResource, mayOverlap, readPolicyResources, scopeOf, type PolicyResource } from "./policy-resources.ts";
 import type { Policy, TokenOwner } from "./types.ts";
 
 /** A permission on a resource, allowed or denied. */
 export interface Grant {
   effect: "allow" | "deny";
   permission: Permission;
-  place: Place;
+  place: PolicyResource;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface Grant {
  */
 export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[] {
   return policies.flatMap(({ effect, groups, resources }) => {
-    const places = readPlaces(
+    const places = readPolicyResources(
       resources,
       owner,
       (key, reason) => new Fault(`a stored policy does not read: ${key}: ${reason}`),
@@ -82,7 +82,7 @@ const createReach = (): Reach => ({
   zonesIn: new Set(),
 });
 
-function add(reach: Reach, place: Place): void {
+function add(reach: Reach, place: PolicyResource): void {
   switch (place.kind) {
     case "user":
       return void (reach.user = true);
@@ -126,13 +126,14 @@ export function exceeding(wanted: readonly Grant[], held: readonly Grant[]): Gra
     const own = heldBy.get(permission) ?? [];
     const denies = own.filter(
       ({ effect, place }) =>
-        effect === "deny" && !grants.some((grant) => grant.effect === "deny" && holds(grant.place, place)),
+        effect === "deny" && !grants.some((grant) => grant.effect === "deny" && containsResource(grant.place, place)),
     );
     const allows = own.filter(({ effect }) => effect === "allow");
     const over = grants.find(
       ({ effect, place }) =>
         effect === "allow" &&
-        (!allows.some((allow) => holds(allow.place, place)) || denies.some((deny) => mayMeet(deny.place, place))),
+        (!allows.some((allow) => containsResource(allow.place, place)) ||
+          denies.some((deny) => mayOverlap(deny.place, place))),
     );
     if (over !== undefined) return over;
   }

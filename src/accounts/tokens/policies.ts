@@ -1,7 +1,7 @@
 import type { Ids } from "../../kernel/index.ts";
 import { accountErrors } from "../errors.ts";
 import { permissionGroup, SCOPE_NAMES } from "./permission-groups.ts";
-import { readPlaces, scopeOf } from "./places.ts";
+import { readPolicyResources, scopeOf } from "./policy-resources.ts";
 import type { Policy, TokenOwner, TokenRequest } from "./types.ts";
 
 const MAX_POLICIES = 32;
@@ -30,7 +30,7 @@ export function checkPolicies(
   return requested.map(({ id, effect, groups, resources }, index) => {
     const at = `policies.${index}`;
     const fail = (field: string, reason: string) => refuse(`${at}.${field}`, reason);
-    const places = readPlaces(resources, owner, (key, reason) =>
+    const places = readPolicyResources(resources, owner, (key, reason) =>
       fail("resources", `${JSON.stringify(key)}: ${reason}`),
     );
     if (places.length === 0) throw fail("resources", "a policy needs at least one resource");

@@ -1,10 +1,10 @@
 import type { Expression, SqlBool } from "kysely";
-import type { AccountTables, Executor } from "../tables.ts";
+import type { AccountTables, AccountsExecutor } from "../tables.ts";
 import type { IpCondition, Policy, Token, TokenOwner } from "./types.ts";
 
 type Row = AccountTables["tokens"];
 
-export async function insertToken(db: Executor, token: Token, valueHash: string): Promise<void> {
+export async function insertToken(db: AccountsExecutor, token: Token, valueHash: string): Promise<void> {
   await db
     .insertInto("tokens")
     .values({
@@ -20,27 +20,32 @@ export async function insertToken(db: Executor, token: Token, valueHash: string)
     .execute();
 }
 
-export async function updateToken(db: Executor, token: Token): Promise<void> {
+export async function updateToken(db: AccountsExecutor, token: Token): Promise<void> {
   await db.updateTable("tokens").set(changeable(token)).where("id", "=", token.id).execute();
 }
 
-export async function setTokenValue(db: Executor, id: string, valueHash: string, modifiedAt: number): Promise<void> {
+export async function setTokenValue(
+  db: AccountsExecutor,
+  id: string,
+  valueHash: string,
+  modifiedAt: number,
+): Promise<void> {
   await db.updateTable("tokens").set({ value_hash: valueHash, modified_at: modifiedAt }).where("id", "=", id).execute();
 }
 
-export async function deleteToken(db: Executor, id: string): Promise<void> {
+export async function deleteToken(db: AccountsExecutor, id: string): Promise<void> {
   await db.deleteFrom("tokens").where("id", "=", id).execute();
 }
 
 /** Resolves with the ids of the deleted tokens. */
-export async function deleteTokensOf(db: Executor, account: string): Promise<string[]> {
+export async function deleteTokensOf(db: AccountsExecutor, account: string): Promise<string[]> {
   return (await db.deleteFrom("tokens").where("account_id", "=", account).returning("id").execute()).map(
     ({ id }) => id,
   );
 }
 
 /** Sets `lastUsed` by token id. An older time never replaces a newer one. */
-export async function setLastUsed(db: Executor, lastUsed: ReadonlyMap<string, number>): Promise<void> {
+export async function setLastUsed(db: AccountsExecutor, lastUsed: ReadonlyMap<string, number>): Promise<void> {
   for (const [id, at] of lastUsed) {
     await db
       .updateTable("tokens")
@@ -51,24 +56,28 @@ export async function setLastUsed(db: Executor, lastUsed: ReadonlyMap<string, nu
   }
 }
 
-export async function findToken(db: Executor, id: string, now: number): Promise<Token | undefined> {
+export async function findToken(db: AccountsExecutor, id: string, now: number): Promise<Token | undefined> {
   const row = await db.selectFrom("tokens").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toToken(row, now);
 }
 
-export async function findTokenByHash(db: Executor, valueHash: string, now: number): Promise<Token | undefined> {
+export async function findTokenByHash(
+  db: AccountsExecutor,
+  valueHash: string,
+  now: number,
+): Promise<Token | undefined> {
   const row = await db.selectFrom("tokens").selectAll().where("value_hash", "=", valueHash).executeTakeFirst();
   return row && toToken(row, now);
 }
 
-export async function countTokens(db: Executor, owner: TokenOwner): Promise<number> {
+export async function countTokens(db: AccountsExecutor, owner: TokenOwner): Promise<number> {
   const { count } = await of(db, owner).select(db.fn.countAll().as("count")).executeTakeFirstOrThrow();
   return Number(count);
 }
 
 /** Oldest first unless `direction` is given. Expired tokens are included only on request. */
 export async function listTokens(
-  db: Executor,
+  db: AccountsExecutor,
   owner: TokenOwner,
   {
     now,
@@ -94,7 +103,7 @@ export async function listTokens(
   return { tokens: rows.map((row) => toToken(row, now)), total: Number(count) };
 }
 
-const of = (db: Executor, owner: TokenOwner) =>
+const of = (db: AccountsExecutor, owner: TokenOwner) =>
   "user" in owner
     ? db.selectFrom("tokens").where("user_id", "=", owner.user)
     : db.selectFrom("tokens").where("account_id", "=", owner.account);

@@ -7,7 +7,7 @@ import type { AccountLimits } from "../types.ts";
 import { everything } from "./everything.ts";
 import { exceeding, grantsOf, type Grant } from "./grants.ts";
 import { checkIpCondition } from "./ip-condition.ts";
-import { nameOf } from "./places.ts";
+import { describeResource } from "./policy-resources.ts";
 import { checkPolicies } from "./policies.ts";
 import {
   countTokens,
@@ -20,7 +20,7 @@ import {
 } from "./tokens-table.ts";
 import type { Policy, Token, TokenOwner, TokenRequest } from "./types.ts";
 import { hashSecret, makeTokenValue } from "./value.ts";
-import type { AccountTables, Executor } from "../tables.ts";
+import type { AccountTables, AccountsExecutor } from "../tables.ts";
 
 export interface Tokens {
   /** Includes expired tokens only with `includeExpired`. */
@@ -58,16 +58,17 @@ interface TokensDeps {
 
 export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): Tokens {
   const tables = db.tables<AccountTables>();
-  const transaction = <Result>(work: (tx: Executor) => Promise<Result>) => db.transaction<AccountTables, Result>(work);
+  const transaction = <Result>(work: (tx: AccountsExecutor) => Promise<Result>) =>
+    db.transaction<AccountTables, Result>(work);
 
-  async function find(tx: Executor, owner: TokenOwner, id: string): Promise<Token> {
+  async function find(tx: AccountsExecutor, owner: TokenOwner, id: string): Promise<Token> {
     const token = await findToken(tx, id, clock.now());
     if (token === undefined || !sameOwner(token.owner, owner)) throw accountErrors.noToken({ id });
     return token;
   }
 
   async function refuseMore(
-    tx: Executor,
+    tx: AccountsExecutor,
     by: Caller,
     { policies, expiresAt, ip }: Pick<Token, "policies" | "expiresAt" | "ip">,
     owner: TokenOwner,
@@ -79,12 +80,12 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): T
       throw accountErrors.outlasts({ bound: "its condition.request_ip" });
     const over = exceeding(grantsOf(policies, owner), held.grants);
     if (over !== undefined)
-      throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: nameOf(over.place) });
+      throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: describeResource(over.place) });
   }
 
   // Reads the permissions again: they may have been revoked after the request began.
   async function behind(
-    tx: Executor,
+    tx: AccountsExecutor,
     { tokenId, user }: Caller,
   ): Promise<Pick<Token, "expiresAt" | "ip"> & { grants: Grant[] }> {
     if (tokenId === user.id)

@@ -20,7 +20,7 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   const folder = mkdtempSync(join(tmpdir(), "accounts-api-"));
   const db = await openSqlite({ path: join(folder, "test.db") });
   await migrate(db, accountsMigrations);
-  const room = createAccounts({
+  const available = createAccounts({
     db,
     clock: systemClock,
     ids: randomIds,
@@ -29,13 +29,21 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
     ...(contents && { contents }),
   });
   t.after(async () => {
-    await room.close();
+    await available.close();
     await db.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  const { user, account, token } = (await room.bootstrap())!;
-  const routes = [...accountRoutes(room), ...userRoutes(room), ...membershipRoutes(room), ...tokenRoutes(room)];
-  const api = await startApi(t, { routes, gate: createGate({ accounts: room, zoneAccount: async () => undefined }) });
+  const { user, account, token } = (await available.bootstrap())!;
+  const routes = [
+    ...accountRoutes(available),
+    ...userRoutes(available),
+    ...membershipRoutes(available),
+    ...tokenRoutes(available),
+  ];
+  const api = await startApi(t, {
+    routes,
+    gate: createGate({ accounts: available, zoneAccount: async () => undefined }),
+  });
   const as =
     (secret: string): typeof api.call =>
     (method, path, options = {}) =>
@@ -48,7 +56,7 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   };
   const call = as(token);
   const make = async (more = {}) => (await call("post", "/user/tokens", { body: { ...reader, ...more } })).body.result;
-  return { room, api, user, account, token, as, call, reader, make };
+  return { available, api, user, account, token, as, call, reader, make };
 }
 
 /** The status, and the code and text of the first error. */

@@ -124,7 +124,7 @@ export const changeOf = ({
   tags: body.tags ?? undefined,
 });
 
-export const requestOf = (body: z.output<typeof recordBody>): RecordRequest => ({
+export const recordRequestOf = (body: z.output<typeof recordBody>): RecordRequest => ({
   ...changeOf(body),
   type: body.type,
   name: body.name,

@@ -10,7 +10,7 @@ import {
   recordBody,
   recordPatchBody,
   recordSchema,
-  requestOf,
+  recordRequestOf,
   showRecord,
 } from "./dns-record-schemas.ts";
 import { zoneFileRoutes } from "./dns-zone-files.ts";
@@ -56,7 +56,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         result: recordSchema,
       },
       async ({ params, body }) =>
-        answer(showRecord(await records.create(await zones.get(params.zone_id!), requestOf(body)))),
+        answer(showRecord(await records.create(await zones.get(params.zone_id!), recordRequestOf(body)))),
     ),
     route(
       {
@@ -84,7 +84,9 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       },
       async ({ params, body }) =>
         answer(
-          showRecord(await records.replace(await zones.get(params.zone_id!), params.dns_record_id!, requestOf(body))),
+          showRecord(
+            await records.replace(await zones.get(params.zone_id!), params.dns_record_id!, recordRequestOf(body)),
+          ),
         ),
     ),
     route(
@@ -134,8 +136,8 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         const done = await records.batch(await zones.get(params.zone_id!), {
           deletes: (deletes ?? []).map(({ id }) => id),
           patches: (patches ?? []).map(({ id, ...change }) => ({ id, change: changeOf(change) })),
-          puts: (puts ?? []).map(({ id, ...body }) => ({ id, request: requestOf(body) })),
-          posts: (posts ?? []).map(requestOf),
+          puts: (puts ?? []).map(({ id, ...body }) => ({ id, request: recordRequestOf(body) })),
+          posts: (posts ?? []).map(recordRequestOf),
         });
         return answer({
           deletes: done.deletes.map(showRecord),

@@ -36,7 +36,7 @@ export const tokenBody = z.object({
   status: status.nullish(),
 });
 
-export const readToken = ({
+export const tokenRequestOf = ({
   name,
   policies,
   condition,

@@ -178,7 +178,7 @@ test("rejects disabled tokens and requests from disallowed addresses", async (t)
 
 test("a token cannot create a stronger token or read another token's value", async (t) => {
   const { call, as, account, user, reader, make } = await setUp(t);
-  const maker = await make({
+  const grantor = await make({
     policies: [
       ...reader.policies,
       {
@@ -194,12 +194,12 @@ test("a token cannot create a stronger token or read another token's value", asy
       { effect: "allow", permission_groups: [{ id: STREAM_WRITE }], resources: { [`${ACCOUNT}.${account.id}`]: "*" } },
     ],
   };
-  const refused = await as(maker.value)("post", "/user/tokens", { body: stronger });
+  const refused = await as(grantor.value)("post", "/user/tokens", { body: stronger });
   assert.deepEqual(first(refused), [403, 9109, "Unauthorized to access requested resource"]);
   assert.match(refused.body.errors[0].error_chain[0].message, /lacks "Stream Write" on account/);
-  assert.equal((await as(maker.value)("post", "/user/tokens", { body: reader })).status, 200);
+  assert.equal((await as(grantor.value)("post", "/user/tokens", { body: reader })).status, 200);
   const admin = (await call("get", "/user/tokens/verify")).body.result.id;
-  assert.equal((await as(maker.value)("put", `/user/tokens/${admin}/value`, { body: {} })).status, 403);
+  assert.equal((await as(grantor.value)("put", `/user/tokens/${admin}/value`, { body: {} })).status, 403);
 });
 
 test("rejects invalid tokens and reports the field", async (t) => {
@@ -249,8 +249,8 @@ test("permission groups equal those of the hosted service, and are found by name
 });
 
 test("X-Auth-Email and X-Auth-Key authenticate with the global key or a token", async (t) => {
-  const { api, room, token } = await setUp(t);
-  const { key } = await room.newGlobalKey();
+  const { api, available, token } = await setUp(t);
+  const { key } = await available.newGlobalKey();
   const ask = async (email: string, secret: string) =>
     (await fetch(`${api.url}/user`, { headers: { "x-auth-email": email, "x-auth-key": secret } })).status;
   assert.deepEqual(

@@ -13,7 +13,7 @@ import { direction, idResult } from "./account-schema.ts";
 import {
   createdResult,
   groupResult,
-  readToken,
+  tokenRequestOf,
   showGroup,
   showToken,
   showVerified,
@@ -25,7 +25,7 @@ import {
 /** Clients show this text. */
 const VALID = { code: 10000, message: "This API Token is valid and active" };
 
-type Asked = Pick<Call, "caller" | "params">;
+type TokenCall = Pick<Call, "caller" | "params">;
 
 /** User tokens and account tokens have the same operations at two paths. */
 interface Kind {
@@ -34,8 +34,8 @@ interface Kind {
   read: Permission;
   write: Permission;
   ids: Record<"list" | "create" | "groups" | "verify" | "get" | "update" | "delete" | "roll", string>;
-  owner(call: Asked): TokenOwner;
-  verified(call: Asked): "user" | { account: string };
+  owner(call: TokenCall): TokenOwner;
+  verified(call: TokenCall): "user" | { account: string };
 }
 
 const ofUser: Kind = {
@@ -116,7 +116,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         result: createdResult,
       },
       async (call) => {
-        const { token, value } = await tokens.create(owner(call), readToken(call.body), call.caller);
+        const { token, value } = await tokens.create(owner(call), tokenRequestOf(call.body), call.caller);
         return answer({ ...showToken(token), value });
       },
     ),
@@ -174,7 +174,9 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         result: tokenResult,
       },
       async (call) =>
-        answer(showToken(await tokens.update(owner(call), call.params.token_id!, readToken(call.body), call.caller))),
+        answer(
+          showToken(await tokens.update(owner(call), call.params.token_id!, tokenRequestOf(call.body), call.caller)),
+        ),
     ),
 
     route(

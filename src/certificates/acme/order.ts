@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { certificateRequest } from "../x509/certificate.ts";
 import type { AcmeClient, Authorization, Looked, Order } from "./client.ts";
-import { AcmeProblem, textOf } from "./problem.ts";
+import { AcmeProblem, problemText } from "./problem.ts";
 import type { Proof, Solver } from "./solver.ts";
 
 interface OrderDeps {
@@ -102,14 +102,14 @@ async function poll<Thing extends Looked<{ status: string }>>(
 
 function refuseInvalid(order: Order): Order {
   if (order.status === "invalid")
-    throw new AcmeProblem(`The ACME server gave the order up: ${textOf(order.error)}`, "");
+    throw new AcmeProblem(`The ACME server gave the order up: ${problemText(order.error)}`, "");
   return order;
 }
 
 function refuseUnproved({ status, identifier, challenges }: Authorization, type: string): void {
   if (status !== "valid")
     throw new AcmeProblem(
-      `The ACME server does not believe that ${identifier.value} is ours (${type}): ${textOf(challenges.find((one) => one.type === type)?.error)}`,
+      `The ACME server does not believe that ${identifier.value} is ours (${type}): ${problemText(challenges.find((one) => one.type === type)?.error)}`,
       "unauthorized",
     );
 }

@@ -31,7 +31,7 @@ export function problemOf(response: AcmeResponse, request: string, now: number):
   }
   const type = typeOf(document);
   return new AcmeProblem(
-    `${request} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${textOf(document)}`,
+    `${request} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${problemText(document)}`,
     type,
     retryAfter(response, now),
   );
@@ -40,10 +40,10 @@ export function problemOf(response: AcmeResponse, request: string, now: number):
 const typeOf = ({ type }: ProblemDocument) =>
   typeof type === "string" ? type.replace("urn:ietf:params:acme:error:", "") : "";
 
-export function textOf(document: ProblemDocument | undefined): string {
+export function problemText(document: ProblemDocument | undefined): string {
   const detail = typeof document?.detail === "string" ? document.detail : "no reason was given";
   const more = (Array.isArray(document?.subproblems) ? document.subproblems : []).map(
-    (sub) => `${sub.identifier?.value ?? ""}: ${textOf(sub)}`,
+    (sub) => `${sub.identifier?.value ?? ""}: ${problemText(sub)}`,
   );
   return [detail, ...more].join("; ").slice(0, 1000);
 }

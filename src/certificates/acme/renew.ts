@@ -32,7 +32,7 @@ const DAY = 86_400_000;
 const OURS_MS = 60_000;
 
 /** Context under which the private key of a row is sealed. */
-export const sealedFor = (id: string): string => `tls/${id}`;
+export const certificateKeyContext = (id: string): string => `tls/${id}`;
 
 /**
  * Requests the certificate for a row whose lease is held, and stores the result. Returns true if there is a new
@@ -43,14 +43,16 @@ export async function renew(parts: RenewDeps, row: CertificateRow, lease: string
   const names = JSON.parse(row.names) as string[];
   try {
     const key =
-      row.private_key === null ? newKey() : createPrivateKey(secrets.open(row.private_key, sealedFor(row.id)));
+      row.private_key === null
+        ? newKey()
+        : createPrivateKey(secrets.open(row.private_key, certificateKeyContext(row.id)));
     const signal = AbortSignal.any([over, AbortSignal.timeout(orderMs)]);
     const client = createAcmeClient({ directory, key: await accountKey(parts), http, clock, signal });
     const chain = await orderCertificate({ client, contact, solver, clock, log, signal }, names, key);
     const pair = readPair({ cert: chain, key: pemOf(key) });
     const kept = await table.issued(row.id, lease, {
       chain,
-      private_key: secrets.seal(pair.key, sealedFor(row.id)),
+      private_key: secrets.seal(pair.key, certificateKeyContext(row.id)),
       not_after: pair.notAfter,
       next_at: renewAt(pair),
     });

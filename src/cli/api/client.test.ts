@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UserError } from "../../kernel/index.ts";
 import { startFakeApi, type Reply } from "../cli.testing.ts";
-import { createApi } from "./client.ts";
-import { collect, cursorPagesOf, pagesOf } from "./lists.ts";
+import { createApiClient } from "./client.ts";
+import { collectItems, cursorPagesOf, pagesOf } from "./lists.ts";
 import { at, objectPath } from "./paths.ts";
 
 const busy = (status: number, headers: Record<string, string>): Reply => ({
@@ -19,7 +19,7 @@ const caught = (work: Promise<unknown>) =>
 
 test("a request carries the token, the query and the JSON body; the result is taken from the envelope", async (t) => {
   const fake = await startFakeApi(t, { "POST /x": { result: { id: 1 } } });
-  const api = createApi({ url: fake.url, token: "secret", version: "1.2.3" });
+  const api = createApiClient({ url: fake.url, token: "secret", version: "1.2.3" });
   assert.deepEqual(await api.result("POST", "/x", { query: { a: "b c", none: undefined, n: 1 }, json: { q: 1 } }), {
     id: 1,
   });
@@ -49,7 +49,7 @@ test("requests to a busy server are retried after the delay it specifies, a limi
   });
   const waits: number[] = [];
   const reported: number[] = [];
-  const api = createApi({
+  const api = createApiClient({
     url: fake.url,
     token: "t",
     version: "1",
@@ -105,7 +105,7 @@ test("an error of the server is reported with its code, chain and fix", async (t
     "GET /absent": { status: 404, errors: [{ code: 10007, message: "This Worker does not exist on your account." }] },
     "GET /empty": { status: 500, errors: [] },
   });
-  const api = createApi({ url: fake.url, token: "t", version: "1" });
+  const api = createApiClient({ url: fake.url, token: "t", version: "1" });
   const errorOf = async (path: string) => {
     const { message, fix, code, domain } = await caught(api.result("GET", path));
     return [domain, code, message, fix];
@@ -132,7 +132,7 @@ test("reports an unreachable server, another HTTP server and an empty response d
   });
   const gone = await startFakeApi(t, {});
   await new Promise((resolve) => gone.server.close(resolve));
-  const down = await caught(createApi({ url: gone.url, token: "t", version: "1" }).result("GET", "/x"));
+  const down = await caught(createApiClient({ url: gone.url, token: "t", version: "1" }).result("GET", "/x"));
   assert.deepEqual(
     [down.code, down.message, down.fix],
     [
@@ -141,7 +141,7 @@ test("reports an unreachable server, another HTTP server and an empty response d
       `Check that \`reelpost serve\` is running at ${new URL(gone.url).origin}, or select another server with --url, API_BASE_URL or \`reelpost login\`.`,
     ],
   );
-  const api = createApi({ url: fake.url, token: "t", version: "1" });
+  const api = createApiClient({ url: fake.url, token: "t", version: "1" });
   assert.match(
     (await caught(api.result("GET", "/page"))).message,
     /GET \/page returned status 502, but the response is not from the API: <html>bad gateway<\/html>/,
@@ -153,7 +153,7 @@ test("reports an unreachable server, another HTTP server and an empty response d
   const silent = await startFakeApi(t, {});
   silent.server.removeAllListeners("request");
   const late = await caught(
-    createApi({ url: silent.url, token: "t", version: "1" }).result("GET", "/x", { timeoutMs: 50 }),
+    createApiClient({ url: silent.url, token: "t", version: "1" }).result("GET", "/x", { timeoutMs: 50 }),
   );
   assert.deepEqual([late.code, late.message], ["E_TIMEOUT", "GET /x timed out after 0.05 seconds."]);
 });
@@ -179,17 +179,17 @@ test("paged lists are read to the end, and a list without page numbers is fetche
     "GET /whole": { result: [1, 2, 3] },
     "GET /stuck": { result: [1], result_info: { cursor: "same" } },
   });
-  const api = createApi({ url: fake.url, token: "t", version: "1" });
+  const api = createApiClient({ url: fake.url, token: "t", version: "1" });
   assert.deepEqual(
-    await collect(pagesOf<number>(api, "/numbered", { pick: (result) => (result as { items: number[] }).items })),
+    await collectItems(pagesOf<number>(api, "/numbered", { pick: (result) => (result as { items: number[] }).items })),
     items,
   );
-  assert.deepEqual(await collect(cursorPagesOf<number>(api, "/cursor")), items);
+  assert.deepEqual(await collectItems(cursorPagesOf<number>(api, "/cursor")), items);
   assert.deepEqual(
     [
-      await collect(pagesOf(api, "/whole")),
-      await collect(cursorPagesOf(api, "/whole")),
-      await collect(cursorPagesOf(api, "/stuck")),
+      await collectItems(pagesOf(api, "/whole")),
+      await collectItems(cursorPagesOf(api, "/whole")),
+      await collectItems(cursorPagesOf(api, "/stuck")),
     ],
     [
       [1, 2, 3],

@@ -50,7 +50,7 @@ const MAX_ATTEMPTS = 5;
 const MAX_WAIT_SECONDS = 60;
 
 /** Retries only requests that the server did not start: 429 and 503. */
-export function createApi({ url, token, version, onWait = () => {}, pause = sleep }: ApiOptions): Api {
+export function createApiClient({ url, token, version, onWait = () => {}, pause = sleep }: ApiOptions): Api {
   async function raw(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = request;
     const what = `${method} ${path}`;

@@ -1,15 +1,15 @@
-import type { Target } from "../../workers/index.ts";
+import type { ProjectTarget } from "../../workers/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import type { CommandContext } from "../command.ts";
 import { createProgress, type Progress } from "../progress.ts";
-import { createApi, type Api } from "./client.ts";
+import { createApiClient, type Api } from "./client.ts";
 import { findCredentials, type Given } from "./credentials.ts";
 import { connectionErrors } from "./errors.ts";
 import { pagesOf } from "./lists.ts";
 import { loginFile, readLogin } from "./login-file.ts";
 
 /** A server, an account on it, and the progress display. */
-export interface Connection {
+export interface ApiConnection {
   api: Api;
   /** `/accounts/<id>` */
   base: string;
@@ -18,11 +18,11 @@ export interface Connection {
 }
 
 /** Throws connectionErrors. `configuration`: the configuration file that may contain an account_id. */
-export async function connect(
+export async function connectToApi(
   given: Given,
   context: CommandContext,
-  configuration?: Pick<Target, "accountId">,
-): Promise<Connection> {
+  configuration?: Pick<ProjectTarget, "accountId">,
+): Promise<ApiConnection> {
   const { api, account, progress } = await connectUser(given, context, configuration);
   const id = account ?? (await onlyAccount(api));
   return { api, account: id, base: `/accounts/${encodeURIComponent(id)}`, progress };
@@ -32,7 +32,7 @@ export async function connect(
 export async function connectUser(
   given: Given,
   { env, version, stderr }: CommandContext,
-  configuration?: Pick<Target, "accountId">,
+  configuration?: Pick<ProjectTarget, "accountId">,
 ): Promise<{ api: Api; account: string | undefined; progress: Progress }> {
   const { url, token, account } = findCredentials(
     given,
@@ -43,7 +43,7 @@ export async function connectUser(
   if (token === undefined) throw connectionErrors.notLoggedIn({ url });
   const progress = createProgress(stderr);
   return {
-    api: createApi({
+    api: createApiClient({
       url,
       token,
       version,

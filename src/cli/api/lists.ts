@@ -47,7 +47,7 @@ export async function* cursorPagesOf<Item>(
 }
 
 /** Collects a complete list; only for lists of limited size. */
-export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+export async function collectItems<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = [];
   for await (const item of items) all.push(item);
   return all;

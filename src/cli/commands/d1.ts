@@ -1,6 +1,6 @@
 import { formatSize, oneLine, formatMs } from "../../kernel/text.ts";
 import { connectionErrors } from "../api/errors.ts";
-import { collect, pagesOf } from "../api/lists.ts";
+import { collectItems, pagesOf } from "../api/lists.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
@@ -11,7 +11,7 @@ import { storageOptions, yesOption, configOptions } from "../shared-options.ts";
 import { type Database, connectDatabase, databaseArgument, type D1Connection } from "../storage/d1-database.ts";
 import { importFile, pollToEnd, type Polled } from "../storage/d1-import.ts";
 import { runSql, type QueryResult } from "../storage/d1-query.ts";
-import { createMigration, placeOf, unapplied, applyMigration } from "../storage/migrations.ts";
+import { createMigration, migrationSettingsOf, unapplied, applyMigration } from "../storage/migrations.ts";
 import { connectStorage } from "../worker-of.ts";
 import { resolve, join, relative } from "node:path";
 
@@ -39,7 +39,7 @@ const d1List = defineCommand({
   examples: [["reelpost d1 list", "in the whole account"]],
   async run(values, _, context) {
     const { api, base } = await connectStorage(values, context);
-    const databases = await collect(pagesOf<Database>(api, `${base}/d1/database`));
+    const databases = await collectItems(pagesOf<Database>(api, `${base}/d1/database`));
     printResult(context, databases, (paint) =>
       table(
         ["id", "name", "created"],
@@ -236,8 +236,8 @@ const d1MigrationsCreate = defineCommand({
   options: configOptions,
   examples: [["reelpost d1 migrations create DB 'add users'", "migrations/0001_add_users.sql"]],
   async run({ config, env }, [name, message], context) {
-    const { readTarget } = await import("../../workers/project/index.ts");
-    const target = await readTarget({
+    const { readProjectTarget } = await import("../../workers/project/index.ts");
+    const target = await readProjectTarget({
       cwd: context.cwd,
       ...(config !== undefined && { config }),
       ...(env !== undefined && { environment: env }),
@@ -263,7 +263,7 @@ const d1MigrationsList = defineCommand({
   examples: [["reelpost d1 migrations list DB", "selected by binding"]],
   async run(values, [name], context) {
     const connection = await connectDatabase(name!, values, context);
-    const files = await unapplied(connection, placeOf(connection));
+    const files = await unapplied(connection, migrationSettingsOf(connection));
     printResult(context, files, () => (files.length === 0 ? [`${name} has all migrations`] : files));
     return 0;
   },
@@ -279,7 +279,7 @@ const d1MigrationsApply = defineCommand({
   examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],
   async run({ yes, ...values }, [name], context) {
     const connection = await connectDatabase(name!, values, context);
-    const place = placeOf(connection);
+    const place = migrationSettingsOf(connection);
     const files = await unapplied(connection, place);
     if (files.length > 0)
       await confirm(`Run ${plural(files.length, "migration")} on ${name}: ${files.join(", ")}?`, yes, context);

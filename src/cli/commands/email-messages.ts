@@ -1,6 +1,6 @@
 import { oneLine } from "../../kernel/text.ts";
 import type { ApiRequest } from "../api/client.ts";
-import { connect, type Connection } from "../api/connect.ts";
+import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { cursorPagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
@@ -103,7 +103,7 @@ With --follow the newest entries come last, and new ones are printed until Ctrl-
     return 0;
 
     async function ofAccount() {
-      const { api: ofIt, base } = await connect(server, context);
+      const { api: ofIt, base } = await connectToApi(server, context);
       return { api: ofIt, path: base };
     }
   },
@@ -142,7 +142,7 @@ const emailLogGet = defineCommand({
   options: serverOptions,
   examples: [["reelpost email log get 1f0c3a5b7d92", "all recipients of the message"]],
   async run(values, [message], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const messages = await readDetails(api, base, message!);
     printResult(context, messages, (paint) =>
       messages.flatMap((details, i) => [...(i === 0 ? [] : ["", ""]), ...detailLines(details, paint)]),
@@ -183,7 +183,7 @@ const emailQueueList = defineCommand({
     ["reelpost email queue list --state failed --domain example.net", "failed deliveries to a domain"],
   ],
   async run({ state, domain, platform, limit = 100, ...values }, _, context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const states = state === undefined ? QUEUE_STATES.filter((one) => one !== "delivered") : [state];
     const lists = await Promise.all(states.map((one) => newest(connection, { state: one, domain, platform }, limit)));
     // A recipient whose state changes between the requests is in two lists, or in none.
@@ -196,7 +196,7 @@ const emailQueueList = defineCommand({
 });
 
 async function newest(
-  { api, base }: Connection,
+  { api, base }: ApiConnection,
   query: NonNullable<ApiRequest["query"]>,
   limit: number,
 ): Promise<QueuedItem[]> {
@@ -216,7 +216,7 @@ const emailQueueGet = defineCommand({
   options: serverOptions,
   examples: [["reelpost email queue get 91ab…", "an id from the list"]],
   async run(values, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const message = await api.result<WholeMessage>("GET", `${base}/email/queue${at`/${id!}`}`);
     printResult(context, message, (paint) => messageLines(message, paint));
     return 0;
@@ -230,7 +230,7 @@ const emailQueueResend = defineCommand({
   options: serverOptions,
   examples: [["reelpost email queue resend 91ab…", "after a problem of the receiving server is fixed"]],
   async run(values, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/resend`);
     printResult(context, message, (paint) => messageLines(message, paint));
     return 0;
@@ -245,7 +245,7 @@ const emailQueueCancel = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` resumes it"]],
   async run({ yes, ...values }, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     await confirm(`Cancel the delivery of message ${id!}?`, yes, context);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
     printResult(context, message, (paint) => messageLines(message, paint));

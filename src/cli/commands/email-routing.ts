@@ -1,12 +1,12 @@
-import { connect } from "../api/connect.ts";
-import { collect, pagesOf } from "../api/lists.ts";
+import { connectToApi } from "../api/connect.ts";
+import { collectItems, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { dkimTable, type DkimKey } from "../email/dkim.ts";
 import {
   yesNo,
-  type Settings,
+  type RoutingSettings,
   routingLines,
   neededTable,
   type Needed,
@@ -16,8 +16,8 @@ import {
   addressTable,
   type Address,
 } from "../email/routing.ts";
-import { ruleBody, ruleOptions, CATCH_ALL } from "../email/rule-body.ts";
-import { readRule, rulePath } from "../email/rule.ts";
+import { buildRuleBody, ruleOptions, CATCH_ALL } from "../email/rule-body.ts";
+import { fetchRule, rulePath } from "../email/rule.ts";
 import { connectZone, zoneOptions, nameIn } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
 import { moment, printResult, table, facts } from "../print.ts";
@@ -29,8 +29,8 @@ const emailRoutingList = defineCommand({
   options: serverOptions,
   examples: [["reelpost email routing list", "in the whole account"]],
   async run(values, _, context) {
-    const { api, base } = await connect(values, context);
-    const zones = await collect(pagesOf<Settings>(api, `${base}/email/routing/zones`, { perPage: 50 }));
+    const { api, base } = await connectToApi(values, context);
+    const zones = await collectItems(pagesOf<RoutingSettings>(api, `${base}/email/routing/zones`, { perPage: 50 }));
     printResult(context, zones, (paint) =>
       table(
         ["domain", "enabled", "status", "changed", "zone"],
@@ -50,7 +50,7 @@ const emailRoutingSettings = defineCommand({
   examples: [["reelpost email routing settings example.com", "includes the status of its DNS records"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<Settings>("GET", `${zone.path}/email/routing`);
+    const settings = await zone.api.result<RoutingSettings>("GET", `${zone.path}/email/routing`);
     printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
@@ -65,7 +65,9 @@ const emailRoutingEnable = defineCommand({
   examples: [["reelpost email routing enable example.com", "creates and locks its MX, SPF and DKIM records"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<Settings>("POST", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
+    const settings = await zone.api.result<RoutingSettings>("POST", `${zone.path}/email/routing/dns`, {
+      json: nameIn(zone),
+    });
     printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
@@ -79,7 +81,7 @@ const emailRoutingDisable = defineCommand({
   examples: [["reelpost email routing disable example.com", "deletes the records that `enable` created"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<Settings>("DELETE", `${zone.path}/email/routing/dns`, {
+    const settings = await zone.api.result<RoutingSettings>("DELETE", `${zone.path}/email/routing/dns`, {
       json: nameIn(zone),
     });
     printResult(context, settings, (paint) => routingLines(settings, paint));
@@ -113,7 +115,9 @@ const emailRoutingDnsUnlock = defineCommand({
   examples: [["reelpost email routing dns unlock example.com", "allows changes to the records"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<Settings>("PATCH", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
+    const settings = await zone.api.result<RoutingSettings>("PATCH", `${zone.path}/email/routing/dns`, {
+      json: nameIn(zone),
+    });
     printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
@@ -161,7 +165,7 @@ const emailRoutingRulesList = defineCommand({
   examples: [["reelpost email routing rules list example.com", "the catch-all rule comes last"]],
   async run(values, [domain], context) {
     const { api, path } = await connectZone(domain!, values, context);
-    const rules = await collect(pagesOf<Rule>(api, `${path}/email/routing/rules`, { perPage: 50 }));
+    const rules = await collectItems(pagesOf<Rule>(api, `${path}/email/routing/rules`, { perPage: 50 }));
     printResult(context, rules, (paint) => ruleTable(rules, paint));
     return 0;
   },
@@ -178,7 +182,7 @@ const emailRoutingRulesGet = defineCommand({
   examples: [["reelpost email routing rules get example.com catch-all", "the rule for all other addresses"]],
   async run(values, [domain, rule], context) {
     const { api, path } = await connectZone(domain!, values, context);
-    const found = await readRule(api, rulePath(path, rule!));
+    const found = await fetchRule(api, rulePath(path, rule!));
     printResult(context, found, (paint) => ruleLines(found, paint));
     return 0;
   },
@@ -200,7 +204,7 @@ const emailRoutingRulesCreate = defineCommand({
     ],
   ],
   async run(values, [domain], context) {
-    const body = ruleBody(values);
+    const body = buildRuleBody(values);
     const { api, path } = await connectZone(domain!, values, context);
     const rule = await api.result<Rule>("POST", `${path}/email/routing/rules`, { json: body });
     printResult(context, rule, (paint) => ruleLines(rule, paint));
@@ -225,10 +229,10 @@ const emailRoutingRulesUpdate = defineCommand({
   async run(values, [domain, name], context) {
     const { api, path } = await connectZone(domain!, values, context);
     const place = rulePath(path, name!);
-    const body = ruleBody(values, await readRule(api, place));
+    const body = buildRuleBody(values, await fetchRule(api, place));
     const json = name === CATCH_ALL ? { ...body, matchers: [{ type: "all" }] } : body;
     await api.result("PUT", place, { json });
-    const rule = await readRule(api, place);
+    const rule = await fetchRule(api, place);
     printResult(context, rule, (paint) => ruleLines(rule, paint));
     return 0;
   },
@@ -266,11 +270,11 @@ const emailRoutingAddressesList = defineCommand({
   options: serverOptions,
   examples: [["reelpost email routing addresses list", "including unverified ones"]],
   async run(values, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const path = `${base}/email/routing/addresses`;
     // By default the API lists only verified addresses.
     const lists = await Promise.all(
-      [true, false].map((verified) => collect(pagesOf<Address>(api, path, { query: { verified }, perPage: 50 }))),
+      [true, false].map((verified) => collectItems(pagesOf<Address>(api, path, { query: { verified }, perPage: 50 }))),
     );
     const addresses = lists.flat().sort((a, b) => a.created.localeCompare(b.created));
     printResult(context, addresses, (paint) => addressTable(addresses, paint));
@@ -285,7 +289,7 @@ const emailRoutingAddressesGet = defineCommand({
   options: serverOptions,
   examples: [["reelpost email routing addresses get 5f0a…", "includes its verification status"]],
   async run(values, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const address = await api.result<Address>("GET", `${base}/email/routing/addresses${at`/${id!}`}`);
     printResult(context, address, (paint) =>
       facts(
@@ -311,7 +315,7 @@ const emailRoutingAddressesCreate = defineCommand({
   options: serverOptions,
   examples: [["reelpost email routing addresses create me@example.net", "sends the verification email"]],
   async run(values, [email], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const address = await api.result<Address>("POST", `${base}/email/routing/addresses`, { json: { email } });
     printResult(context, address, () => [
       address.verified === null
@@ -329,7 +333,7 @@ const emailRoutingAddressesDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email routing addresses delete 5f0a…", "rules that forward to it are disabled"]],
   async run({ yes, ...values }, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     await confirm(`Delete the destination address ${id!}? Rules that forward to it are disabled.`, yes, context);
     await api.result("DELETE", `${base}/email/routing/addresses${at`/${id!}`}`);
     printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);

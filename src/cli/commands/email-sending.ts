@@ -1,5 +1,5 @@
-import { connect } from "../api/connect.ts";
-import { collect, pagesOf, cursorPagesOf } from "../api/lists.ts";
+import { connectToApi } from "../api/connect.ts";
+import { collectItems, pagesOf, cursorPagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
@@ -37,10 +37,10 @@ const emailSendingList = defineCommand({
     return 0;
 
     async function allDomains() {
-      const { api, base } = await connect(values, context);
+      const { api, base } = await connectToApi(values, context);
       const domains: SendingDomain[] = [];
       // The zone lists its subdomains.
-      for (const { tag: zone } of await collect(
+      for (const { tag: zone } of await collectItems(
         pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }),
       )) {
         domains.push(...(await api.result<SendingDomain[]>("GET", at`/zones/${zone}/email/sending/subdomains`)));
@@ -143,7 +143,7 @@ const emailSendingSend = defineCommand({
         throw commandErrors.badContent({ what: `--${name}`, reason: "it is required", fix: `Pass --${name}.` });
     }
     const named = (address: string, name: string | undefined) => (name === undefined ? address : { address, name });
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const result = await api.result<SendResult>("POST", `${base}/email/sending/send`, {
       json: {
         from: named(from!, values["from-name"]),
@@ -219,7 +219,7 @@ const emailSendingSendRaw = defineCommand({
       (file === "-"
         ? (await readStdin(context, MAX_BYTES)).toString()
         : await readTextFile(context.cwd, file!, MAX_BYTES));
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const result = await api.result<SendResult>("POST", `${base}/email/sending/send_raw`, {
       json: { from, recipients: to, mime_message: message },
       timeoutMs: 180_000,
@@ -260,7 +260,7 @@ const emailSendingSuppressionsList = defineCommand({
   },
   examples: [["reelpost email sending suppressions list --reason hard_bounce", "suppressed after a permanent failure"]],
   async run({ search, reason, limit = 1000, ...values }, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const found: Suppression[] = [];
     for await (const one of cursorPagesOf<Suppression>(api, `${base}/email/sending/suppressions`, {
       query: { search, reason },
@@ -308,7 +308,7 @@ const emailSendingSuppressionsCreate = defineCommand({
     ],
   ],
   async run({ days, note, ...values }, [email], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const until = days === undefined ? undefined : new Date(context.clock.now() + days * 86_400_000).toISOString();
     const made = await api.result<{ id: string }>("POST", `${base}/email/sending/suppressions`, {
       json: { email, ...(until !== undefined && { expires_at: until }), ...(note !== undefined && { note }) },
@@ -325,7 +325,7 @@ const emailSendingSuppressionsDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email sending suppressions delete 91ab…", "an id from the list"]],
   async run({ yes, ...values }, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     await confirm(`Delete the suppression ${id!}?`, yes, context);
     await api.result("DELETE", `${base}/email/sending/suppressions${at`/${id!}`}`);
     printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);

@@ -1,11 +1,11 @@
 import { oneLine } from "../../kernel/text.ts";
 import type { SentBody } from "../api/client.ts";
-import { collect, pagesOf, cursorPagesOf } from "../api/lists.ts";
+import { collectItems, pagesOf, cursorPagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { fileBody, readStdin, readJson } from "../input.ts";
+import { fileBody, readStdin, readJsonFile } from "../input.ts";
 import { printResult, table, plural } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
@@ -49,7 +49,7 @@ const kvNamespaceList = defineCommand({
   examples: [["reelpost kv namespace list --json", "for a program"]],
   async run(values, _, context) {
     const { api, base } = await connectStorage(values, context);
-    const namespaces = await collect(
+    const namespaces = await collectItems(
       pagesOf<Namespace>(api, `${base}/storage/kv/namespaces`, {
         query: { order: "title", direction: "asc" },
         perPage: 1000,
@@ -142,7 +142,7 @@ async function withMetadata(raw: () => SentBody, metadata: string): Promise<() =
   const bytes =
     sent instanceof Uint8Array
       ? sent
-      : Buffer.concat(await collect((sent as { stream: AsyncIterable<Uint8Array> }).stream));
+      : Buffer.concat(await collectItems((sent as { stream: AsyncIterable<Uint8Array> }).stream));
   return () => {
     const form = new FormData();
     form.set("value", new Blob([bytes as Uint8Array<ArrayBuffer>]));
@@ -249,7 +249,7 @@ const kvBulkPut = defineCommand({
   examples: [["reelpost kv bulk put entries.json --binding NOTES", '[{ "key": "a", "value": "1" }]']],
   async run(values, [file], context) {
     const entries = listIn(
-      await readJson(file!, context, MAX_LIST_FILE),
+      await readJsonFile(file!, context, MAX_LIST_FILE),
       file!,
       (entry) =>
         typeof (entry as { key?: unknown } | null)?.key === "string" &&
@@ -287,7 +287,7 @@ const kvBulkDelete = defineCommand({
   ],
   async run({ yes, ...values }, [file], context) {
     const entries = listIn(
-      await readJson(file!, context, MAX_LIST_FILE),
+      await readJsonFile(file!, context, MAX_LIST_FILE),
       file!,
       (entry) => typeof nameOf(entry) === "string",
       "keys",

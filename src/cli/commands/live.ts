@@ -1,10 +1,10 @@
-import { connect } from "../api/connect.ts";
+import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { liveErrors } from "../live/errors.ts";
 import { inputLines, type LiveInput, type ListedInput, inputArgument, inputPath, outputPath } from "../live/input.ts";
-import { outputTable, type Output } from "../live/output.ts";
+import { outputTable, type SimulcastOutput } from "../live/output.ts";
 import { inputBody, inputOptions } from "../live/settings.ts";
 import { statusLines, type LiveStatus, historyTable, type HistoryEntry } from "../live/status.ts";
 import { webhookTable, type LiveWebhook } from "../live/webhook.ts";
@@ -32,7 +32,7 @@ const liveCreate = defineCommand({
     ["reelpost live create --recording automatic --json > input.json", "for programs"],
   ],
   async run({ disabled, "idempotency-key": key, url, token, account, ...settings }, _, context) {
-    const { api, base } = await connect({ url, token, account }, context);
+    const { api, base } = await connectToApi({ url, token, account }, context);
     const json = { ...inputBody(settings), ...(disabled === true && { enabled: false }) };
     const input = await api.result<LiveInput>("POST", `${base}/stream/live_inputs`, {
       json,
@@ -59,7 +59,7 @@ const liveList = defineCommand({
   },
   examples: [["reelpost live list", "without keys, which `reelpost live show` prints"]],
   async run({ limit = 100, ...values }, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const { liveInputs, total = 0 } = await api.result<{ liveInputs: ListedInput[]; total?: number }>(
       "GET",
       `${base}/stream/live_inputs`,
@@ -92,7 +92,7 @@ const liveShow = defineCommand({
   options: serverOptions,
   examples: [["reelpost live show 66be…", "a uid from the list"]],
   async run(values, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const input = await connection.api.result<LiveInput>("GET", inputPath(connection, uid!));
     printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
@@ -111,7 +111,7 @@ const liveUpdate = defineCommand({
   ],
   async run({ url, token, account, ...settings }, [uid], context) {
     if (Object.keys(inputBody(settings)).length === 0) throw liveErrors.nothingToChange();
-    const connection = await connect({ url, token, account }, context);
+    const connection = await connectToApi({ url, token, account }, context);
     const path = inputPath(connection, uid!);
     // Preserves the other fields of `meta`.
     const { meta } = settings.name === undefined ? { meta: {} } : await connection.api.result<LiveInput>("GET", path);
@@ -128,7 +128,7 @@ const liveDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live delete 66be… --yes", "in a script; ends a running broadcast"]],
   async run({ yes, ...values }, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const path = inputPath(connection, uid!);
     await confirm(`Delete the live input ${uid!}?`, yes, context);
     await connection.api.result("DELETE", path);
@@ -144,7 +144,7 @@ const liveEnable = defineCommand({
   options: serverOptions,
   examples: [["reelpost live enable 66be…", "the keys stay the same"]],
   async run(values, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/enable`);
     printResult(context, input, () => [`${input.uid} is enabled`]);
     return 0;
@@ -158,7 +158,7 @@ const liveDisable = defineCommand({
   options: serverOptions,
   examples: [["reelpost live disable 66be…", "until `reelpost live enable`"]],
   async run(values, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/disable`);
     printResult(context, input, () => [`${input.uid} is disabled`]);
     return 0;
@@ -173,7 +173,7 @@ const liveRotateKeys = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live rotate-keys 66be…", "after a key was exposed"]],
   async run({ yes, ...values }, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const path = inputPath(connection, uid!);
     await confirm(`Revoke the keys of ${uid!}? Broadcasts that use them end.`, yes, context);
     const input = await connection.api.result<LiveInput>("POST", `${path}/rotate_keys`);
@@ -189,7 +189,7 @@ const liveStatus = defineCommand({
   options: serverOptions,
   examples: [["reelpost live status 66be…", "bitrate, key frames and problems"]],
   async run(values, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const status = await connection.api.result<LiveStatus>("GET", `${inputPath(connection, uid!)}/status`);
     printResult(context, status, (paint) => statusLines(status, paint));
     return 0;
@@ -214,7 +214,7 @@ const liveHistory = defineCommand({
   },
   examples: [["reelpost live history 66be…", "connections and errors"]],
   async run({ limit = 50, ...values }, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const entries = await connection.api.result<HistoryEntry[]>("GET", `${inputPath(connection, uid!)}/history`, {
       query: { per_page: limit },
     });
@@ -240,7 +240,7 @@ const liveVideos = defineCommand({
   },
   examples: [["reelpost live videos 66be…", "for `reelpost stream get` and other video commands"]],
   async run({ limit = 100, ...values }, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const videos = await connection.api.result<Video[]>("GET", `${inputPath(connection, uid!)}/videos`, {
       query: { per_page: limit },
     });
@@ -271,8 +271,8 @@ const liveOutputsList = defineCommand({
   options: serverOptions,
   examples: [["reelpost live outputs list 66be…", "with the status of each output"]],
   async run(values, [uid], context) {
-    const connection = await connect(values, context);
-    const outputs = await connection.api.result<Output[]>("GET", `${inputPath(connection, uid!)}/outputs`);
+    const connection = await connectToApi(values, context);
+    const outputs = await connection.api.result<SimulcastOutput[]>("GET", `${inputPath(connection, uid!)}/outputs`);
     printResult(context, outputs, (paint) => (outputs.length === 0 ? ["No outputs."] : outputTable(outputs, paint)));
     return 0;
   },
@@ -296,9 +296,11 @@ const liveOutputsCreate = defineCommand({
     ],
   ],
   async run({ key, disabled, ...values }, [uid, to], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const json = { url: to, streamKey: key ?? context.env["STREAM_KEY"] ?? "", enabled: disabled !== true };
-    const output = await connection.api.result<Output>("POST", `${inputPath(connection, uid!)}/outputs`, { json });
+    const output = await connection.api.result<SimulcastOutput>("POST", `${inputPath(connection, uid!)}/outputs`, {
+      json,
+    });
     printResult(context, output, (paint) => outputTable([output], paint));
     return 0;
   },
@@ -311,8 +313,8 @@ const liveOutputsEnable = defineCommand({
   options: serverOptions,
   examples: [["reelpost live outputs enable 66be… baea…", "takes effect immediately if the input is live"]],
   async run(values, [uid, output], context) {
-    const connection = await connect(values, context);
-    const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {
+    const connection = await connectToApi(values, context);
+    const after = await connection.api.result<SimulcastOutput>("PUT", outputPath(connection, uid!, output!), {
       json: { enabled: true },
     });
     printResult(context, after, () => [`${after.uid} is enabled`]);
@@ -327,8 +329,8 @@ const liveOutputsDisable = defineCommand({
   options: serverOptions,
   examples: [["reelpost live outputs disable 66be… baea…", "stops the running restream"]],
   async run(values, [uid, output], context) {
-    const connection = await connect(values, context);
-    const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {
+    const connection = await connectToApi(values, context);
+    const after = await connection.api.result<SimulcastOutput>("PUT", outputPath(connection, uid!, output!), {
       json: { enabled: false },
     });
     printResult(context, after, () => [`${after.uid} is disabled`]);
@@ -343,7 +345,7 @@ const liveOutputsDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live outputs delete 66be… baea… --yes", "in a script"]],
   async run({ yes, ...values }, [uid, output], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const path = outputPath(connection, uid!, output!);
     await confirm(`Delete the output ${output!}?`, yes, context);
     await connection.api.result("DELETE", path);
@@ -358,7 +360,7 @@ const liveWebhooksList = defineCommand({
   options: serverOptions,
   examples: [["reelpost live webhooks list", "then `reelpost stream webhook deliveries --endpoint <id>`"]],
   async run(values, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const webhooks = (await api.result<LiveWebhook[]>("GET", `${base}/stream/webhook/endpoints`)).filter(({ topics }) =>
       topics.includes("live"),
     );
@@ -387,7 +389,7 @@ const liveWebhooksCreate = defineCommand({
   },
   examples: [["reelpost live webhooks create https://example.com/live", "prints the secret"]],
   async run({ input, ...values }, [url], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const webhook = await api.result<LiveWebhook>("POST", `${base}/stream/webhook/endpoints`, {
       json: { notificationUrl: url, topics: ["live"], liveInputs: input },
     });
@@ -403,7 +405,7 @@ const liveWebhooksDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live webhooks delete 7c1f… --yes", "in a script"]],
   async run({ yes, ...values }, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const path = `${base}/stream/webhook/endpoints${at`/${id!}`}`;
     await confirm(`Delete the webhook ${id!}?`, yes, context);
     await api.result("DELETE", path);

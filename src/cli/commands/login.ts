@@ -1,8 +1,8 @@
 import { ask, askHidden, canAsk } from "../ask.ts";
-import { createApi } from "../api/client.ts";
+import { createApiClient } from "../api/client.ts";
 import { DEFAULT_URL, apiUrl, findCredentials } from "../api/credentials.ts";
 import { connectionErrors } from "../api/errors.ts";
-import { collect, pagesOf } from "../api/lists.ts";
+import { collectItems, pagesOf } from "../api/lists.ts";
 import { loginFile, readLogin, writeLogin } from "../api/login-file.ts";
 import { defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
@@ -36,9 +36,9 @@ A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has acces
     const token = values.token ?? (asking ? (await askHidden("API token: ", context)).trim() : undefined);
     if (token === undefined || token === "") throw connectionErrors.notLoggedIn({ url });
 
-    const api = createApi({ url, token, version });
+    const api = createApiClient({ url, token, version });
     await api.result("GET", "/user/tokens/verify");
-    const accounts = await collect(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
+    const accounts = await collectItems(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
     if (values.account !== undefined && !accounts.some(({ id }) => id === values.account))
       throw commandErrors.accountUnknown({ id: values.account, list: accounts.map(({ id }) => id).join(", ") });
     await writeLogin(file, { url, token, ...(values.account !== undefined && { account: values.account }) });

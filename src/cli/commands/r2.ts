@@ -1,6 +1,6 @@
 import { formatSize } from "../../kernel/text.ts";
 import type { SentBody } from "../api/client.ts";
-import { collect, cursorPagesOf } from "../api/lists.ts";
+import { collectItems, cursorPagesOf } from "../api/lists.ts";
 import { at, objectPath } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
@@ -46,7 +46,7 @@ const r2BucketList = defineCommand({
   examples: [["reelpost r2 bucket list", "in the whole account"]],
   async run(values, _, context) {
     const { api, base } = await connectStorage(values, context);
-    const buckets = await collect(
+    const buckets = await collectItems(
       cursorPagesOf<Bucket>(api, `${base}/r2/buckets`, { pick: (result) => (result as { buckets: Bucket[] }).buckets }),
     );
     printResult(context, buckets, (paint) =>

@@ -2,7 +2,7 @@ import { at } from "../api/paths.ts";
 import { askHidden, canAsk } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { readStdin, readJson } from "../input.ts";
+import { readStdin, readJsonFile } from "../input.ts";
 import { printResult, plural } from "../print.ts";
 import { workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
@@ -77,7 +77,7 @@ const secretBulk = defineCommand({
     ["reelpost secret bulk - < secrets.json", "from standard input"],
   ],
   async run(values, [file], context) {
-    const changes = secretsIn(await readJson(file!, context, MAX_FILE), file!);
+    const changes = secretsIn(await readJsonFile(file!, context, MAX_FILE), file!);
     const { api, script, name } = await connectWorker(values, context);
     const secrets = Object.fromEntries(
       changes.map(([secret, text]) => [secret, text === null ? null : { name: secret, text, type: "secret_text" }]),

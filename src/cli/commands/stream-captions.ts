@@ -1,5 +1,5 @@
 import { oneLine } from "../../kernel/text.ts";
-import { connect } from "../api/connect.ts";
+import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
@@ -22,7 +22,7 @@ const streamCaptionsUpload = defineCommand({
   options: serverOptions,
   examples: [["reelpost stream captions upload 91ab… de talk.de.vtt", "in German"]],
   async run(values, [uid, language, file], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
     const content = await readSmallFile(context.cwd, file!, MAX);
     const { result: caption, messages = [] } = await connection.api.envelope<{ language: string; label: string }>(
@@ -56,7 +56,7 @@ const streamCaptionsList = defineCommand({
   options: serverOptions,
   examples: [["reelpost stream captions list 91ab…", "languages and states"]],
   async run(values, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const captions = await connection.api.result<Caption[]>("GET", `${videoPath(connection, uid!)}/captions`);
     printResult(context, captions, (paint) =>
       captions.length === 0
@@ -83,7 +83,7 @@ const streamCaptionsDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream captions delete 91ab… de --yes", "in a script"]],
   async run({ yes, ...values }, [uid, language], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
     await confirm(`Delete the captions of ${uid!} in ${language!}?`, yes, context);
     await connection.api.result("DELETE", path);

@@ -1,4 +1,4 @@
-import { connect } from "../api/connect.ts";
+import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
@@ -19,7 +19,7 @@ const streamKeysCreate = defineCommand({
   options: serverOptions,
   examples: [["reelpost stream keys create --json > key.json", "saves the private key for the signing program"]],
   async run(values, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const key = await api.result<NewKey>("POST", `${base}/stream/keys`);
     printResult(context, key, (paint) =>
       facts(
@@ -43,7 +43,7 @@ const streamKeysList = defineCommand({
   options: serverOptions,
   examples: [["reelpost stream keys list", "without private keys"]],
   async run(values, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const keys = await api.result<{ id: string; created: string }[]>("GET", `${base}/stream/keys`);
     printResult(context, keys, (paint) =>
       keys.length === 0
@@ -65,7 +65,7 @@ const streamKeysDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream keys delete 91ab… --yes", "in a script"]],
   async run({ yes, ...values }, [id], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     await confirm(`Delete the signing key ${id!}? Tokens signed with it stop working.`, yes, context);
     await api.result("DELETE", `${base}/stream/keys${at`/${id!}`}`);
     printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);

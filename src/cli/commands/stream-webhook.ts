@@ -1,4 +1,4 @@
-import { connect } from "../api/connect.ts";
+import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
@@ -10,7 +10,7 @@ import {
   deliveryTable,
   endpointOption,
   endpointPath,
-  type Delivery,
+  type WebhookDelivery,
 } from "../stream/webhook.ts";
 
 const streamWebhookGet = defineCommand({
@@ -19,7 +19,7 @@ const streamWebhookGet = defineCommand({
   options: serverOptions,
   examples: [["reelpost stream webhook get", "URL and signing secret"]],
   async run(values, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const webhook = await api.result<Webhook>("GET", `${base}/stream/webhook`);
     printResult(context, webhook, (paint) => webhookLines(webhook, paint));
     return 0;
@@ -35,7 +35,7 @@ const streamWebhookSet = defineCommand({
   options: serverOptions,
   examples: [["reelpost stream webhook set https://example.com/videos", "prints the secret"]],
   async run(values, [url], context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const webhook = await api.result<Webhook>("PUT", `${base}/stream/webhook`, { json: { notificationUrl: url } });
     printResult(context, webhook, (paint) => webhookLines(webhook, paint));
     return 0;
@@ -48,7 +48,7 @@ const streamWebhookDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream webhook delete --yes", "in a script"]],
   async run({ yes, ...values }, _, context) {
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     await confirm("Delete the webhook, with its secret and its log?", yes, context);
     await api.result("DELETE", `${base}/stream/webhook`);
     printResult(context, { deleted: true }, () => ["The webhook is deleted"]);
@@ -74,8 +74,8 @@ const streamWebhookDeliveries = defineCommand({
   },
   examples: [["reelpost stream webhook deliveries", "results of the deliveries"]],
   async run({ limit = 20, endpoint, ...values }, _, context) {
-    const connection = await connect(values, context);
-    const deliveries = await connection.api.result<Delivery[]>(
+    const connection = await connectToApi(values, context);
+    const deliveries = await connection.api.result<WebhookDelivery[]>(
       "GET",
       `${await endpointPath(connection, endpoint)}/deliveries`,
       { query: { per_page: limit } },
@@ -94,8 +94,8 @@ const streamWebhookReplay = defineCommand({
   options: { ...endpointOption, ...serverOptions },
   examples: [["reelpost stream webhook replay 91ab…", "an id from the deliveries"]],
   async run({ endpoint, ...values }, [id], context) {
-    const connection = await connect(values, context);
-    const delivery = await connection.api.result<Delivery>(
+    const connection = await connectToApi(values, context);
+    const delivery = await connection.api.result<WebhookDelivery>(
       "POST",
       `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`,
     );

@@ -1,15 +1,15 @@
 import { messageOf } from "../../kernel/index.ts";
 import { oneLine, formatSize } from "../../kernel/text.ts";
 import type { ApiRequest } from "../api/client.ts";
-import { connect, type Connection } from "../api/connect.ts";
+import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { printResult, moment, table, facts } from "../print.ts";
 import { readMoment } from "../read-moment.ts";
 import { saveBody } from "../save.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
-import { aboutOptions, fieldsOf } from "../stream/about.ts";
-import { readRule, ruleOption } from "../stream/access-rules.ts";
+import { aboutOptions, videoBodyFields } from "../stream/about.ts";
+import { parseAccessRule, ruleOption } from "../stream/access-rules.ts";
 import { withToken, fetchDelivered, playable } from "../stream/delivered.ts";
 import { FILES, readyDownload } from "../stream/downloads.ts";
 import { readRenditions, renditionTable, type Rendition } from "../stream/renditions.ts";
@@ -48,7 +48,7 @@ Without --name the video has the name of its file.`,
     ["reelpost stream upload talk.mp4 --name 'The talk' --creator ada --signed", "playable with tokens only"],
   ],
   async run({ wait, resume, url, token, account, ...about }, [file], context) {
-    const connection = await connect({ url, token, account }, context);
+    const connection = await connectToApi({ url, token, account }, context);
     const uid = await uploadFile(connection, file!, { about, resume }, context);
     const video =
       wait === true
@@ -68,9 +68,9 @@ const streamCopy = defineCommand({
   options: { ...aboutOptions, ...waitOption, ...serverOptions },
   examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "waits until the video is playable"]],
   async run({ wait, url, token, account, ...about }, [source], context) {
-    const connection = await connect({ url, token, account }, context);
+    const connection = await connectToApi({ url, token, account }, context);
     const created = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, {
-      json: { input: source, ...fieldsOf(about) },
+      json: { input: source, ...videoBodyFields(about) },
     });
     const video = wait === true ? await waitUntilPlayable(connection, created.uid) : created;
     printResult(context, video, (paint) => uploadedLines(video, paint));
@@ -127,7 +127,7 @@ const streamList = defineCommand({
       start: since === undefined ? undefined : readMoment("--since", since, now),
       end: until === undefined ? undefined : readMoment("--until", until, now),
     };
-    const { videos, total } = await read(await connect(values, context), query, limit);
+    const { videos, total } = await read(await connectToApi(values, context), query, limit);
     printResult(context, videos, (paint) =>
       videos.length === 0
         ? ["No videos."]
@@ -152,7 +152,7 @@ const streamList = defineCommand({
 });
 
 async function read(
-  { api, base }: Connection,
+  { api, base }: ApiConnection,
   query: NonNullable<ApiRequest["query"]>,
   limit: number,
 ): Promise<{ videos: Video[]; total: number }> {
@@ -179,7 +179,7 @@ const streamGet = defineCommand({
   options: { ...waitOption, ...serverOptions },
   examples: [["reelpost stream get 91ab…", "a uid from the list"]],
   async run({ wait, ...values }, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const video =
       wait === true
         ? await waitUntilPlayable(connection, uid!)
@@ -196,7 +196,7 @@ const streamGet = defineCommand({
 
 /** A failure to read the manifest does not prevent the rest of the output. */
 async function renditionsOf(
-  connection: Connection,
+  connection: ApiConnection,
   video: Video,
 ): Promise<{ renditions: Rendition[] | null; reason?: string }> {
   if (!video.readyToStream) return { renditions: null };
@@ -213,7 +213,7 @@ const streamDelete = defineCommand({
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream delete 91ab… --yes", "in a script"]],
   async run({ yes, ...values }, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const path = videoPath(connection, uid!);
     await confirm(`Delete the video ${uid!}?`, yes, context);
     // The response has no body.
@@ -257,9 +257,9 @@ const streamToken = defineCommand({
       ...(begins !== undefined && { nbf: seconds("--not-before", begins) }),
       ...(downloadable === true && { downloadable }),
       ...(original === true && { flags: { original } }),
-      ...(rule.length > 0 && { accessRules: rule.map(readRule) }),
+      ...(rule.length > 0 && { accessRules: rule.map(parseAccessRule) }),
     };
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const path = videoPath(connection, uid!);
     const video = await connection.api.result<Video>("GET", path);
     const { token } = await connection.api.result<{ token: string }>("POST", `${path}/token`, { json: claims });
@@ -311,7 +311,7 @@ const streamDownload = defineCommand({
     ["reelpost stream download 91ab… --audio", "audio only"],
   ],
   async run({ audio, file, pipe, ...values }, [uid], context) {
-    const connection = await connect(values, context);
+    const connection = await connectToApi(values, context);
     const { progress } = connection;
     const video = await waitUntilPlayable(connection, uid!);
     const type = audio === true ? "audio" : "default";
@@ -364,7 +364,7 @@ const streamUsage = defineCommand({
   async run({ creator, since = "30d", until = "0s", ...values }, _, context) {
     const now = context.clock.now();
     const period = { since: readMoment("--since", since, now), until: readMoment("--until", until, now) };
-    const { api, base } = await connect(values, context);
+    const { api, base } = await connectToApi(values, context);
     const storage = await api.result<Storage>("GET", `${base}/stream/storage-usage`, { query: { creator } });
     const days =
       creator === undefined

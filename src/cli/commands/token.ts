@@ -1,6 +1,6 @@
-import { nearest } from "../../kernel/config/index.ts";
-import { connect, connectUser } from "../api/connect.ts";
-import { collect, pagesOf } from "../api/lists.ts";
+import { nearestName } from "../../kernel/config/index.ts";
+import { connectToApi, connectUser } from "../api/connect.ts";
+import { collectItems, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
@@ -40,8 +40,10 @@ const tokenCreate = defineCommand({
   ],
   async run({ permission, expires, ...values }, [name], context) {
     const expiresOn = expires === undefined ? undefined : instant(expires);
-    const { api, account } = await connect(values, context);
-    const groups = await collect(pagesOf<PermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }));
+    const { api, account } = await connectToApi(values, context);
+    const groups = await collectItems(
+      pagesOf<PermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }),
+    );
     const wanted = (permission.length > 0 ? permission : DEPLOYING).map((text) => groupNamed(text, groups));
     const policies = await policiesFor(wanted, {
       account,
@@ -72,7 +74,7 @@ function groupNamed(name: string, groups: readonly PermissionGroup[]): Permissio
   const found = groups.find((group) => group.name.toLowerCase() === name.toLowerCase() || group.id === name);
   if (found !== undefined) return found;
   const names = groups.map((group) => group.name);
-  const near = nearest(name, names);
+  const near = nearestName(name, names);
   throw commandErrors.badContent({
     what: `--permission ${name}`,
     reason: "the server has no such permission",
@@ -107,7 +109,7 @@ const tokenList = defineCommand({
   examples: [["reelpost token list", "without their values"]],
   async run(values, _, context) {
     const { api } = await connectUser(values, context);
-    const tokens = await collect(pagesOf<Token>(api, "/user/tokens", { perPage: 50 }));
+    const tokens = await collectItems(pagesOf<Token>(api, "/user/tokens", { perPage: 50 }));
     printResult(context, tokens, (paint) =>
       table(
         ["id", "name", "status", "created", "last used", "expires"],

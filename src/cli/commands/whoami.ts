@@ -1,6 +1,6 @@
 import { connectUser } from "../api/connect.ts";
 import { isCode } from "../api/codes.ts";
-import { collect, pagesOf } from "../api/lists.ts";
+import { collectItems, pagesOf } from "../api/lists.ts";
 import { defineCommand } from "../command.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { facts, moment, printResult } from "../print.ts";
@@ -25,7 +25,7 @@ export const whoami = defineCommand({
       if (isCode(thrown, 9109, 10000)) return undefined;
       throw thrown;
     });
-    const accounts = await collect(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
+    const accounts = await collectItems(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
     printResult(
       context,
       {

@@ -1,4 +1,4 @@
-import { connect } from "../api/connect.ts";
+import { connectToApi } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { zonesOf, connectZone, zoneOptions } from "../email/zone.ts";
@@ -13,7 +13,7 @@ const zoneCreate = defineCommand({
   options: serverOptions,
   examples: [["reelpost zone create example.com", "prints the name servers to enter at the registrar"]],
   async run(values, [domain], context) {
-    const { api, account } = await connect(values, context);
+    const { api, account } = await connectToApi(values, context);
     const zone = await api.result<{ id: string; name: string; name_servers: string[] }>("POST", "/zones", {
       json: { name: domain, account: { id: account } },
     });
@@ -30,7 +30,7 @@ const zoneList = defineCommand({
   options: serverOptions,
   examples: [["reelpost zone list", "in the whole account"]],
   async run(values, _, context) {
-    const zones = await zonesOf(await connect(values, context));
+    const zones = await zonesOf(await connectToApi(values, context));
     printResult(context, zones, (paint) =>
       table(
         ["id", "domain", "status", "added"],

@@ -1,6 +1,6 @@
 import type { Project } from "../../workers/index.ts";
 import { isCode } from "../api/codes.ts";
-import { connect } from "../api/connect.ts";
+import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
@@ -12,7 +12,7 @@ export const UPLOAD_TIMEOUT_MS = 300_000;
 
 /** Connects to the server and fetches the existing worker, undefined if there is none. */
 export async function connectForUpload(project: Project, values: StorageValues, context: CommandContext): Promise<WorkerConnection & { secrets: string[] | undefined }> {
-  const connection = await connect(values, context, { accountId: project.deploy.accountId });
+  const connection = await connectToApi(values, context, { accountId: project.deploy.accountId });
   const script = `${connection.base}/workers/scripts${at`/${project.name}`}`;
   const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then((found) => found.map(({ name }) => name), (thrown: unknown) => {
     if (isCode(thrown, 10007)) return undefined;

@@ -2,7 +2,7 @@ import type { Paint } from "../print.ts";
 import { facts, moment, table } from "../print.ts";
 
 /** The displayed part of an API response. */
-export interface Settings {
+export interface RoutingSettings {
   id: string;
   name: string;
   enabled: boolean;
@@ -37,7 +37,7 @@ export interface Needed {
 }
 
 export const routingLines = (
-  { name, id, enabled, status, support_subaddress: tags, subdomains = [] }: Settings,
+  { name, id, enabled, status, support_subaddress: tags, subdomains = [] }: RoutingSettings,
   paint: Paint,
 ): string[] => [
   ...facts(

@@ -60,7 +60,7 @@ interface RuleValues {
 }
 
 /** Applies the options to the existing rule. */
-export function ruleBody(
+export function buildRuleBody(
   values: RuleValues,
   before?: Rule,
 ): Omit<Rule, "id" | "priority" | "source"> & { priority?: number } {

@@ -8,7 +8,7 @@ export const rulePath = (zone: string, rule: string): string =>
   `${zone}/email/routing/rules${rule === CATCH_ALL ? "/catch_all" : at`/${rule}`}`;
 
 /** The catch-all rule comes without a priority: it is always the last. */
-export const readRule = async (api: Api, path: string): Promise<Rule> => ({
+export const fetchRule = async (api: Api, path: string): Promise<Rule> => ({
   priority: 0,
   ...(await api.result<Omit<Rule, "priority"> & { priority?: number }>("GET", path)),
 });

@@ -1,5 +1,5 @@
-import { connect, type Connection } from "../api/connect.ts";
-import { collect, pagesOf } from "../api/lists.ts";
+import { connectToApi, type ApiConnection } from "../api/connect.ts";
+import { collectItems, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import type { Options, CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
@@ -29,7 +29,7 @@ interface Zone {
   status: string;
 }
 
-export interface ZoneConnection extends Connection {
+export interface ZoneConnection extends ApiConnection {
   zone: Zone;
   /** The name as given, in lower case without a trailing dot. */
   domain: string;
@@ -43,7 +43,7 @@ export async function connectZone(
   { "zone-id": id, ...values }: ZoneValues,
   context: CommandContext,
 ): Promise<ZoneConnection> {
-  const connection = await connect(values, context);
+  const connection = await connectToApi(values, context);
   const { api, account } = connection;
   const name = domain.toLowerCase().replace(/\.$/, "");
   const zone = id === undefined ? await zoneOf(name) : await api.result<Zone>("GET", at`/zones/${id}`);
@@ -61,8 +61,8 @@ export async function connectZone(
   }
 }
 
-export const zonesOf = ({ api, account }: Connection) =>
-  collect(
+export const zonesOf = ({ api, account }: ApiConnection) =>
+  collectItems(
     pagesOf<Zone & { created_on: string; name_servers: string[] }>(api, "/zones", {
       query: { "account.id": account },
       perPage: 50,

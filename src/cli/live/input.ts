@@ -1,4 +1,4 @@
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { facts, moment, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
@@ -53,12 +53,12 @@ export const inputArgument = { name: "uid", summary: "id of the live input", req
 const ID = /^[0-9a-f]{32}$/i;
 
 /** The input's path under the account: `/accounts/<id>/stream/live_inputs/<uid>`. */
-export function inputPath({ base }: Pick<Connection, "base">, uid: string): string {
+export function inputPath({ base }: Pick<ApiConnection, "base">, uid: string): string {
   if (!ID.test(uid)) throw liveErrors.noInputId({ id: oneLine(uid, 100) });
   return `${base}/stream/live_inputs${at`/${uid.toLowerCase()}`}`;
 }
 
-export function outputPath(connection: Pick<Connection, "base">, input: string, output: string): string {
+export function outputPath(connection: Pick<ApiConnection, "base">, input: string, output: string): string {
   const path = inputPath(connection, input);
   if (!ID.test(output)) throw liveErrors.noOutputId({ id: oneLine(output, 100), input });
   return `${path}/outputs${at`/${output.toLowerCase()}`}`;

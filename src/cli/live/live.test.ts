@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ACCOUNT, folderWith, runCli, startFakeApi, type FakeApi } from "../cli.testing.ts";
-import { withoutSecrets } from "./output.ts";
+import { withoutCredentials } from "./output.ts";
 
 const UID = "0123456789abcdef".repeat(2);
 const OUTPUT = "fedcba9876543210".repeat(2);
@@ -229,7 +229,7 @@ test("shows outputs without their secrets, and reads the key of an output from t
   await run(["outputs", "disable", UID, OUTPUT]);
   assert.deepEqual(bodyOf(api, `PUT ${ONE}/outputs/${OUTPUT}`), { enabled: false });
   assert.match((await run(["outputs", "enable", UID, "all"])).stderr, /"all" is not an output id/);
-  assert.equal(withoutSecrets("rtmp://a.example/x"), "rtmp://a.example/x");
+  assert.equal(withoutCredentials("rtmp://a.example/x"), "rtmp://a.example/x");
 });
 
 test("describes the current state and earlier broadcasts", async (t) => {

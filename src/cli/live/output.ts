@@ -1,6 +1,6 @@
 import { moment, table, type Paint } from "../print.ts";
 
-export interface Output {
+export interface SimulcastOutput {
   uid: string;
   url: string;
   streamKey: string;
@@ -9,12 +9,12 @@ export interface Output {
 }
 
 /** Without keys, because others may see the screen. */
-export const outputTable = (outputs: readonly Output[], paint: Paint): string[] =>
+export const outputTable = (outputs: readonly SimulcastOutput[], paint: Paint): string[] =>
   table(
     ["uid", "to", "enabled", "status", "since", "reason"],
     outputs.map(({ uid, url, enabled, status }) => [
       uid,
-      withoutSecrets(url),
+      withoutCredentials(url),
       enabled ? "yes" : "no",
       status?.state,
       status === null ? "" : moment(status.at),
@@ -24,4 +24,4 @@ export const outputTable = (outputs: readonly Output[], paint: Paint): string[] 
   );
 
 /** The query of an SRT URL may contain a passphrase. */
-export const withoutSecrets = (url: string): string => url.replace(/\/\/[^/@]*@/, "//").replace(/\?.*$/, "?…");
+export const withoutCredentials = (url: string): string => url.replace(/\/\/[^/@]*@/, "//").replace(/\?.*$/, "?…");

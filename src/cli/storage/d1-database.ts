@@ -1,6 +1,6 @@
 import type { TargetDatabase } from "../../workers/index.ts";
 import { isCode } from "../api/codes.ts";
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import type { CommandContext } from "../command.ts";
@@ -8,7 +8,7 @@ import { commandErrors } from "../errors.ts";
 import type { StorageValues } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
-export interface D1Connection extends Connection {
+export interface D1Connection extends ApiConnection {
   /** The id of the database with the given name. */
   id: string;
   name: string;
@@ -55,7 +55,7 @@ export async function connectDatabase(
   };
 }
 
-async function idOf(name: string, { api, base }: Connection): Promise<string> {
+async function idOf(name: string, { api, base }: ApiConnection): Promise<string> {
   for await (const database of pagesOf<Database>(api, `${base}/d1/database`, { query: { name } }))
     if (database.name === name) return database.uuid;
   // Database ids may be in a custom format.

@@ -6,12 +6,15 @@ import type { D1Connection } from "./d1-database.ts";
 import { runSql } from "./d1-query.ts";
 
 /** The directory of a database's migrations and the table that records the applied ones. */
-interface MigrationPlace {
+interface MigrationSettings {
   dir: string;
   table: string;
 }
 
-export const placeOf = ({ configured, name }: Pick<D1Connection, "configured" | "name">): MigrationPlace => {
+export const migrationSettingsOf = ({
+  configured,
+  name,
+}: Pick<D1Connection, "configured" | "name">): MigrationSettings => {
   if (configured === undefined) throw commandErrors.databaseUnbound({ name });
   return { dir: configured.migrationsDir, table: configured.migrationsTable };
 };
@@ -46,7 +49,7 @@ export async function createMigration(dir: string, message: string): Promise<str
 }
 
 /** The migrations that have not been applied to the database. */
-export async function unapplied(connection: D1Connection, { dir, table }: MigrationPlace): Promise<string[]> {
+export async function unapplied(connection: D1Connection, { dir, table }: MigrationSettings): Promise<string[]> {
   const files = await migrationFiles(dir);
   const name = quoted(table);
   await runSql(
@@ -61,7 +64,7 @@ export async function unapplied(connection: D1Connection, { dir, table }: Migrat
 /** Applies one migration and records it in the same call: the server runs both or neither. */
 export async function applyMigration(
   connection: D1Connection,
-  { dir, table }: MigrationPlace,
+  { dir, table }: MigrationSettings,
   file: string,
 ): Promise<void> {
   const sql = await readFile(join(dir, file), "utf8").catch((cause: unknown) => {

@@ -18,7 +18,7 @@ export interface About {
 }
 
 /** The properties as `Upload-Metadata`; the creator has a separate header. */
-export const metadataOf = (
+export const uploadMetadata = (
   { name, signed, "allowed-origin": origins, watermark }: About,
   filename: string,
 ): Record<string, string | true> => ({
@@ -30,7 +30,7 @@ export const metadataOf = (
 });
 
 /** The properties as fields of a JSON body. */
-export const fieldsOf = ({ name, creator, signed, "allowed-origin": origins, watermark }: About) => ({
+export const videoBodyFields = ({ name, creator, signed, "allowed-origin": origins, watermark }: About) => ({
   ...(name !== undefined && { meta: { name } }),
   ...(creator !== undefined && { creator }),
   ...(signed === true && { requireSignedURLs: true }),

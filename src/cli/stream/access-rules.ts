@@ -18,7 +18,7 @@ export const ruleOption = {
   },
 } as const;
 
-export function readRule(text: string): AccessRule {
+export function parseAccessRule(text: string): AccessRule {
   const [, action, kind, list] = /^(allow|block):(any|country|ip)(?::(.+))?$/.exec(text) ?? [];
   const values = list?.split(",").map((value) => value.trim()) ?? [];
   if (action === undefined || (kind === "any") !== (values.length === 0) || values.includes("")) {

@@ -1,6 +1,6 @@
 import { messageOf } from "../../kernel/index.ts";
 import { oneLine } from "../../kernel/text.ts";
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { videoErrors } from "./errors.ts";
 import { shortText } from "./short-text.ts";
 import { videoPath, type Video } from "./video.ts";
@@ -40,7 +40,7 @@ export const withToken = (address: string, uid: string, token: string): string =
 
 /** Returns the URL unchanged, or with a token if the video requires one. */
 export async function playable(
-  connection: Connection,
+  connection: ApiConnection,
   { uid, requireSignedURLs }: Pick<Video, "uid" | "requireSignedURLs">,
   address: string,
   claims: { downloadable?: true } = {},

@@ -1,4 +1,4 @@
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { videoErrors } from "./errors.ts";
 import { poll } from "./poll.ts";
 import { videoPath } from "./video.ts";
@@ -12,7 +12,7 @@ interface Download {
 type Downloads = Partial<Record<"default" | "audio", Download>>;
 
 /** Creates the download if it does not exist and waits for it. Resolves with its URL. Throws downloadFailed, stuck. */
-export async function readyDownload(connection: Connection, uid: string, type: keyof Downloads): Promise<string> {
+export async function readyDownload(connection: ApiConnection, uid: string, type: keyof Downloads): Promise<string> {
   const { api, progress } = connection;
   const path = `${videoPath(connection, uid)}/downloads`;
   const found = (await api.result<Downloads>("GET", path))[type];

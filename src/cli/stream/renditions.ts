@@ -1,4 +1,4 @@
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { table, type Paint } from "../print.ts";
 import { fetchDelivered, playable } from "./delivered.ts";
 import { videoErrors } from "./errors.ts";
@@ -16,7 +16,7 @@ export interface Rendition {
 }
 
 /** Renditions in the multivariant playlist, lowest first. */
-export async function readRenditions(connection: Connection, video: Video): Promise<Rendition[]> {
+export async function readRenditions(connection: ApiConnection, video: Video): Promise<Rendition[]> {
   const address = await playable(connection, video, video.playback.hls);
   const renditions = parseRenditions(await shortText(await fetchDelivered(address)));
   if (renditions === undefined) throw videoErrors.badPlaylist({ address });

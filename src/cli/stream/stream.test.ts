@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connectionErrors } from "../api/errors.ts";
 import { ACCOUNT, folderWith, runCli, startFakeApi } from "../cli.testing.ts";
-import { readRule } from "./access-rules.ts";
+import { parseAccessRule } from "./access-rules.ts";
 import { poll } from "./poll.ts";
 import { parseRenditions } from "./renditions.ts";
 import { lengthText, videoPath } from "./video.ts";
@@ -34,17 +34,17 @@ test("the renditions are read from a multivariant playlist, in any order of attr
 });
 
 test("parses access rules and rejects invalid ones", () => {
-  assert.deepEqual(readRule("allow:country:de, AT"), {
+  assert.deepEqual(parseAccessRule("allow:country:de, AT"), {
     action: "allow",
     type: "ip.geoip.country",
     country: ["DE", "AT"],
   });
-  assert.deepEqual(readRule("block:ip:192.0.2.0/24,2001:db8::/32"), {
+  assert.deepEqual(parseAccessRule("block:ip:192.0.2.0/24,2001:db8::/32"), {
     action: "block",
     type: "ip.src",
     ip: ["192.0.2.0/24", "2001:db8::/32"],
   });
-  assert.deepEqual(readRule("block:any"), { action: "block", type: "any" });
+  assert.deepEqual(parseAccessRule("block:any"), { action: "block", type: "any" });
   for (const text of [
     "",
     "any",
@@ -56,7 +56,7 @@ test("parses access rules and rejects invalid ones", () => {
     "allow:country:DE,,AT",
     "allow:city:Graz",
   ])
-    assert.throws(() => readRule(text), { code: "E_BAD_CONTENT" }, text);
+    assert.throws(() => parseAccessRule(text), { code: "E_BAD_CONTENT" }, text);
 });
 
 test("accepts only a video id where one is required", () => {

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { UserError } from "../../kernel/index.ts";
-import { createApi } from "../api/client.ts";
+import { createApiClient } from "../api/client.ts";
 import { folderWith, type Scope } from "../cli.testing.ts";
 import { createUpload, sendUpload, type TusSending } from "./tus.ts";
 
@@ -247,7 +247,7 @@ test("a creation sends the video's metadata and takes its URL and id from the re
     says(201, ""),
   );
   const origin = new URL(upload.url).origin;
-  const api = createApi({ url: `${origin}/client/v4`, token: "t", version: "0" });
+  const api = createApiClient({ url: `${origin}/client/v4`, token: "t", version: "0" });
   const creation = { size: SIZE, metadata: { name: "Añb", requiresignedurls: true as const }, creator: "ada" };
   assert.deepEqual(await createUpload(api, "/accounts/1/stream", creation), {
     address: `${origin}/upload/1/secret`,

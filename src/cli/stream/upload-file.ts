@@ -1,17 +1,17 @@
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { onInterrupt } from "../interrupt.ts";
 import { messageOf } from "../../kernel/index.ts";
-import { metadataOf, type About } from "./about.ts";
+import { uploadMetadata, type About } from "./about.ts";
 import { createUpload, sendUpload } from "./tus.ts";
 import { videoPath } from "./video.ts";
 
 /** Sends a file, or the rest of it. Resolves with the uid when all bytes have been received. */
 export async function uploadFile(
-  connection: Connection,
+  connection: ApiConnection,
   shown: string,
   { about, resume }: { about: About; resume: string | undefined },
   { cwd }: Pick<CommandContext, "cwd">,
@@ -61,7 +61,7 @@ async function sizeOf(file: string, shown: string): Promise<number> {
 }
 
 async function create(
-  connection: Connection,
+  connection: ApiConnection,
   { size, filename, about }: { size: number; filename: string; about: About },
 ): Promise<{ address: string; uid: string }> {
   const { creator } = about;
@@ -69,7 +69,7 @@ async function create(
   const inHeader = creator === undefined || /^[\u0020-\u007E]*$/.test(creator);
   const upload = await createUpload(connection.api, `${connection.base}/stream`, {
     size,
-    metadata: metadataOf(about, filename),
+    metadata: uploadMetadata(about, filename),
     creator: inHeader ? creator : undefined,
   });
   if (!inHeader) await connection.api.result("POST", videoPath(connection, upload.uid), { json: { creator } });

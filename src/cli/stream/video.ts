@@ -1,5 +1,5 @@
 import { at } from "../api/paths.ts";
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { facts, moment, type Paint } from "../print.ts";
 import { formatSize, oneLine } from "../../kernel/text.ts";
 import { videoErrors } from "./errors.ts";
@@ -31,7 +31,7 @@ export const videoArgument = { name: "uid", summary: "id of the video", required
  * The video's path under the account: `/accounts/<id>/stream/<uid>`. Validated here, because other words in this
  * position are other resources: deleting `webhook` would delete the webhook.
  */
-export function videoPath({ base }: Pick<Connection, "base">, uid: string): string {
+export function videoPath({ base }: Pick<ApiConnection, "base">, uid: string): string {
   if (!/^[0-9a-f]{32}$/i.test(uid)) throw videoErrors.noVideoId({ id: oneLine(uid, 100) });
   return `${base}/stream${at`/${uid.toLowerCase()}`}`;
 }

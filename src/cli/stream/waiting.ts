@@ -1,4 +1,4 @@
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { failureAdvice, videoErrors } from "./errors.ts";
 import { poll } from "./poll.ts";
 import { stateText, videoPath, type Video } from "./video.ts";
@@ -6,7 +6,7 @@ import { stateText, videoPath, type Video } from "./video.ts";
 export const waitOption = { wait: { type: "boolean", summary: "wait until the video is playable" } } as const;
 
 /** Resolves when the video is playable. Throws failed, notUploaded, stuck. */
-export async function waitUntilPlayable(connection: Connection, uid: string): Promise<Video> {
+export async function waitUntilPlayable(connection: ApiConnection, uid: string): Promise<Video> {
   const { api, progress } = connection;
   const video = await poll(() => api.result<Video>("GET", videoPath(connection, uid)), {
     until: ({ readyToStream, status: { state } }) => readyToStream || state === "error" || state === "pendingupload",

@@ -1,4 +1,4 @@
-import type { Connection } from "../api/connect.ts";
+import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
 import { facts, moment, table, type Paint } from "../print.ts";
@@ -10,7 +10,7 @@ export interface Webhook {
   secret: string;
 }
 
-export interface Delivery {
+export interface WebhookDelivery {
   id: string;
   video: string;
   event: string;
@@ -39,7 +39,7 @@ export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, pai
   );
 
 /** `…/webhook/endpoints/<id>` of the specified endpoint, or of the main one. */
-export async function endpointPath({ api, base }: Connection, named: string | undefined): Promise<string> {
+export async function endpointPath({ api, base }: ApiConnection, named: string | undefined): Promise<string> {
   const list = `${base}/stream/webhook/endpoints`;
   if (named !== undefined) return `${list}${at`/${named}`}`;
   const main = (await api.result<{ id: string; main: boolean }[]>("GET", list)).find((endpoint) => endpoint.main);
@@ -52,7 +52,7 @@ export async function endpointPath({ api, base }: Connection, named: string | un
   return `${list}${at`/${main.id}`}`;
 }
 
-export const deliveryTable = (deliveries: readonly Delivery[], paint: Paint): string[] =>
+export const deliveryTable = (deliveries: readonly WebhookDelivery[], paint: Paint): string[] =>
   table(
     ["id", "created", "video", "event", "status", "attempts", "last response"],
     deliveries.map(({ id, created, video, event, status, attempts }) => [
@@ -67,7 +67,7 @@ export const deliveryTable = (deliveries: readonly Delivery[], paint: Paint): st
     paint,
   );
 
-function answerOf(attempt: Delivery["attempts"][number] | undefined): string {
+function answerOf(attempt: WebhookDelivery["attempts"][number] | undefined): string {
   if (attempt === undefined) return "";
   const { status, error, milliseconds } = attempt;
   return `${status ?? error ?? "none"}, ${milliseconds} ms`;

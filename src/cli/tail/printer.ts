@@ -1,4 +1,4 @@
-import { createConsole, createOutput } from "../../dev/index.ts";
+import { createConsole, createTerminalOutput } from "../../dev/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import type { CommandContext } from "../command.ts";
 import { painter } from "../print.ts";
@@ -12,7 +12,7 @@ export interface TailPrinter {
 
 /** Prints records as `reelpost dev` does, with their times; a frame that is not a record is printed unchanged. */
 export function prettyPrinter({ stdout, env }: Pick<CommandContext, "stdout" | "env">, script: string): TailPrinter {
-  const output = createOutput(stdout.stream, { env });
+  const output = createTerminalOutput(stdout.stream, { env });
   const paint = painter(stdout);
   let prefix = "";
   const report = createConsole({
@@ -34,7 +34,7 @@ export function jsonPrinter(
   { stdout, env }: Pick<CommandContext, "stdout" | "env">,
   { lines }: { lines: boolean },
 ): TailPrinter {
-  const output = createOutput(stdout.stream, { env });
+  const output = createTerminalOutput(stdout.stream, { env });
   return {
     print(frame) {
       const value = parse(frame);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { WebSocketServer, type WebSocket as Socket } from "ws";
-import { createApi } from "../api/client.ts";
+import { createApiClient } from "../api/client.ts";
 import { ACCOUNT, startFakeApi, type FakeApi } from "../cli.testing.ts";
 import { eventOfTrace } from "./events.ts";
 import { filtersOf } from "./filters.ts";
@@ -57,7 +57,7 @@ function start(fake: FakeApi, options: Partial<TailOptions> = {}) {
   const log: string[] = [];
   const stop = new AbortController();
   const done = readTail({
-    api: createApi({ url: fake.url, token: "t", version: "1", pause: async () => {} }),
+    api: createApiClient({ url: fake.url, token: "t", version: "1", pause: async () => {} }),
     script: SCRIPT,
     filters: [],
     signal: stop.signal,

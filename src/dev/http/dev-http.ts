@@ -71,14 +71,14 @@ export function createDevHttp({
     // The client may still send the body that it held back, or may not, so the connection cannot be reused (RFC 9110
     // 10.1.1).
     if (!continued) response.shouldKeepAlive = false;
-    if (choice.unknown !== undefined) return refuse(response, 404, noSuchWorker(choice.unknown, workers));
+    if (choice.unknown !== undefined) return sendTextError(response, 404, noSuchWorker(choice.unknown, workers));
     const { worker, path, query } = choice;
     const form = FORMS[path];
     if ((form !== undefined || path === SCHEDULED_PATH) && isCrossOrigin(request))
-      return refuse(response, 403, `${path} rejects requests from pages of other sites`);
+      return sendTextError(response, 403, `${path} rejects requests from pages of other sites`);
     if (form !== undefined) {
       if (request.method !== "POST")
-        return refuse(response, 405, `${path} takes a message with POST`, { allow: "POST" });
+        return sendTextError(response, 405, `${path} takes a message with POST`, { allow: "POST" });
       receive({ form, worker, query, request, response, continued }).catch((err: unknown) => failed(err, response));
       return;
     }
@@ -89,7 +89,7 @@ export function createDevHttp({
         (err: unknown) => failed(err, response),
       );
     const why = unavailable(worker);
-    if (why !== undefined) return refuse(response, 503, why);
+    if (why !== undefined) return sendTextError(response, 503, why);
     if (!continued) response.writeContinue();
     request.url = choice.url;
     runtime.fetch(worker, request, response).catch((err: unknown) => failed(err, response));
@@ -97,7 +97,7 @@ export function createDevHttp({
 
   async function onVideo(request: IncomingMessage, response: ServerResponse, continued: boolean) {
     if (!continued) response.writeContinue();
-    if (!(await video(request, response))) refuse(response, 404, "There is nothing of a video under this path.");
+    if (!(await video(request, response))) sendTextError(response, 404, "There is nothing of a video under this path.");
   }
 
   function answerHealth(response: ServerResponse) {
@@ -112,7 +112,7 @@ export function createDevHttp({
   function failed(err: unknown, response: ServerResponse) {
     log.error({ err }, "dev: request failed");
     if (response.headersSent) response.destroy();
-    else refuse(response, 500, `The development server failed: ${messageOf(err)}`);
+    else sendTextError(response, 500, `The development server failed: ${messageOf(err)}`);
   }
 
   server.on("request", (request, response) => onRequest(request, response));
@@ -147,6 +147,11 @@ export function createDevHttp({
   };
 }
 
-export function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}) {
+export function sendTextError(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Record<string, string> = {},
+) {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text);
 }

@@ -10,9 +10,9 @@ import {
   type Receiver,
   type Spool,
 } from "../../mail/index.ts";
-import { ClientGone, collect, declaredLength, dropRest } from "./body.ts";
+import { ClientGone, collectBody, declaredLength, dropRest } from "./body.ts";
 import { queryOf } from "./query.ts";
-import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type Reply } from "./replies.ts";
+import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type HttpReply } from "./replies.ts";
 import { noSuchWorker } from "./worker-choice.ts";
 
 /** A request to a receive form: the envelope is in the query, or in the From and To headers of the message. */
@@ -52,14 +52,14 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     if (length !== undefined && length > spool.maxBytes)
       throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
     if (!continued) response.writeContinue();
-    if (length !== undefined && length <= inMemory) return spool.hold(await collect(request));
+    if (length !== undefined && length <= inMemory) return spool.hold(await collectBody(request));
     // The connection must survive an early rejection, so that the client can read the response. Node has already copied
     // the chunks.
     const source = await spool.collect(request.iterator({ destroyOnReturn: false }), { owned: true });
     return source.size === 0 ? undefined : source;
   }
 
-  async function answerQueryForm(received: ReceiveRequest): Promise<Reply> {
+  async function answerQueryForm(received: ReceiveRequest): Promise<HttpReply> {
     const { from, to, format, worker = received.worker } = queryOf(received.query);
     const refusal = refusalFor(worker);
     if (refusal !== undefined) return refusal;
@@ -76,7 +76,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     return json ? jsonReply(handled) : plainReply(handled);
   }
 
-  async function answerHeadersForm(received: ReceiveRequest): Promise<Reply> {
+  async function answerHeadersForm(received: ReceiveRequest): Promise<HttpReply> {
     const { format, worker = received.worker } = queryOf(received.query);
     const refusal = refusalFor(worker);
     if (refusal !== undefined) return refusal;
@@ -138,7 +138,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
 
   return async (received) => {
     const { request, response } = received;
-    let reply: Reply;
+    let reply: HttpReply;
     try {
       reply = await (received.form === "query" ? answerQueryForm(received) : answerHeadersForm(received));
     } catch (err) {
@@ -151,7 +151,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     if (early) dropRest(request);
   };
 
-  function refusalFor(worker: string): Reply | undefined {
+  function refusalFor(worker: string): HttpReply | undefined {
     if (!workers.includes(worker)) return textReply(404, noSuchWorker(worker, workers));
     const why = unavailable(worker);
     return why === undefined ? undefined : textReply(503, why);

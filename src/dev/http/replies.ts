@@ -11,23 +11,27 @@ export const TEXTS = {
   rejected: (reason: string) => `Worker rejected email with the following reason: ${reason}`,
 };
 
-export interface Reply {
+export interface HttpReply {
   status: number;
   type: "text/plain; charset=utf-8" | "application/json";
   body: string;
 }
 
-export const textReply = (status: number, body: string): Reply => ({ status, type: "text/plain; charset=utf-8", body });
+export const textReply = (status: number, body: string): HttpReply => ({
+  status,
+  type: "text/plain; charset=utf-8",
+  body,
+});
 
 /** The plain response: a known text, or the stack trace of the thrown error. */
-export function plainReply(handled: Handled): Reply {
+export function plainReply(handled: Handled): HttpReply {
   if (handled.outcome !== "ok") return textReply(500, failureText(handled));
   if (handled.rejectReason !== undefined) return textReply(400, TEXTS.rejected(handled.rejectReason));
   return textReply(200, TEXTS.processed);
 }
 
 /** `format=json`: the actions of the worker, for test suites. A rejection is a result, not a failure. */
-export function jsonReply(handled: Handled): Reply {
+export function jsonReply(handled: Handled): HttpReply {
   return {
     status: handled.outcome === "ok" ? 200 : 500,
     type: "application/json",
@@ -48,7 +52,7 @@ function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }:
 }
 
 /** One message with several recipients: the worst status, and the result of each. */
-export function joinReplies(results: { to: string; handled: Handled }[], json: boolean): Reply {
+export function joinReplies(results: { to: string; handled: Handled }[], json: boolean): HttpReply {
   const replies = results.map(({ handled }) => (json ? jsonReply(handled) : plainReply(handled)));
   if (replies.length === 1) return replies[0]!;
   const status = Math.max(...replies.map((reply) => reply.status));
@@ -70,7 +74,7 @@ function failureText({ exception, outcome }: Handled): string {
     : stack;
 }
 
-export function send(response: ServerResponse, { status, type, body }: Reply, close = false) {
+export function send(response: ServerResponse, { status, type, body }: HttpReply, close = false) {
   response
     .writeHead(status, {
       "content-type": type,

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createConsole, createJsonLines } from "./console.ts";
 import type { DevEvent, EmailEvent } from "../events.ts";
-import type { Output } from "./output.ts";
+import type { TerminalOutput } from "./output.ts";
 
-const memory = (colour = false): Output & { lines: string[] } => {
+const memory = (colour = false): TerminalOutput & { lines: string[] } => {
   const lines: string[] = [];
   return { lines, colour, write: (text) => void lines.push(...text.split("\n")), flushed: async () => {} };
 };

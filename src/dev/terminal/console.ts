@@ -5,10 +5,10 @@ import type {
   FetchEvent,
   LogLine,
   MailAction,
-  Report,
+  EventReporter,
   ScheduledEvent,
 } from "../events.ts";
-import { painter, type Output } from "./output.ts";
+import { painter, type TerminalOutput } from "./output.ts";
 import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
 /** A looping worker can log endlessly, so the output of one event is limited. */
@@ -16,13 +16,13 @@ const MAX_LOG_LINES = 200;
 const MAX_EXCEPTIONS = 10;
 
 interface Options {
-  output: Output;
+  output: TerminalOutput;
   /** Prefixes events with the worker's name if there are several workers. */
   severalWorkers?: boolean;
 }
 
 /** Prints events for people: one line per event, with indented details. */
-export function createConsole({ output, severalWorkers = false }: Options): Report {
+export function createConsole({ output, severalWorkers = false }: Options): EventReporter {
   const paint = painter(output.colour);
   const render = createRenderer(paint, output.colour, severalWorkers);
   return (event) => output.write(render(event));
@@ -30,7 +30,7 @@ export function createConsole({ output, severalWorkers = false }: Options): Repo
 
 /** Prints events for programs: one JSON object per line. */
 export const createJsonLines =
-  ({ output }: { output: Output }): Report =>
+  ({ output }: { output: TerminalOutput }): EventReporter =>
   (event) =>
     output.write(JSON.stringify(jsonOf(event)));
 

@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
-import type { Report } from "../events.ts";
+import type { EventReporter } from "../events.ts";
 
 /** Destination of the program's log: reports each line as a notice, warning or error. */
-export const createLogStream = (report: Report): Writable =>
+export const createLogStream = (report: EventReporter): Writable =>
   new Writable({
     decodeStrings: false,
     write(line: string, _, done) {

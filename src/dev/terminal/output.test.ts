@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { describe, it } from "node:test";
-import { createOutput } from "./output.ts";
+import { createTerminalOutput } from "./output.ts";
 
 /** A reader that accepts nothing until it is released. */
 function slowReader() {
@@ -30,7 +30,7 @@ function slowReader() {
 describe("output", () => {
   it("keeps the order and reports how many lines a slow reader missed", async () => {
     const reader = slowReader();
-    const output = createOutput(reader.stream, { maxPending: 100, env: {} });
+    const output = createTerminalOutput(reader.stream, { maxPending: 100, env: {} });
     output.write("first, longer than the stream likes to hold");
     void output.flushed();
     for (let i = 0; i < 1000; i++) output.write(`line ${i}`);
@@ -50,7 +50,7 @@ describe("output", () => {
     const stream = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
     });
-    const output = createOutput(stream, { env: {} });
+    const output = createTerminalOutput(stream, { env: {} });
     output.write("a");
     await output.flushed();
     output.write("b");
@@ -59,10 +59,10 @@ describe("output", () => {
 
   it("uses colours only on a terminal, and not with NO_COLOR", () => {
     const terminal = () => Object.assign(new Writable(), { isTTY: true });
-    assert.equal(createOutput(terminal(), { env: {} }).colour, true);
-    assert.equal(createOutput(terminal(), { env: { NO_COLOR: "1" } }).colour, false);
-    assert.equal(createOutput(terminal(), { env: { NO_COLOR: "" } }).colour, true);
-    assert.equal(createOutput(terminal(), { env: { TERM: "dumb" } }).colour, false);
-    assert.equal(createOutput(new Writable(), { env: {} }).colour, false);
+    assert.equal(createTerminalOutput(terminal(), { env: {} }).colour, true);
+    assert.equal(createTerminalOutput(terminal(), { env: { NO_COLOR: "1" } }).colour, false);
+    assert.equal(createTerminalOutput(terminal(), { env: { NO_COLOR: "" } }).colour, true);
+    assert.equal(createTerminalOutput(terminal(), { env: { TERM: "dumb" } }).colour, false);
+    assert.equal(createTerminalOutput(new Writable(), { env: {} }).colour, false);
   });
 });

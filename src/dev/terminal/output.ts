@@ -4,7 +4,7 @@ import { styleText } from "node:util";
 const BATCH_MS = 4;
 
 /** Console output in batches. A slow reader loses lines instead of using memory. */
-export interface Output {
+export interface TerminalOutput {
   /** One or more complete lines, without the last line break. */
   write(text: string): void;
   /** True on a terminal without NO_COLOR: escape sequences are allowed. */
@@ -26,7 +26,7 @@ interface Options {
   dropped?: (lines: number) => string;
 }
 
-export function createOutput(stream: NodeJS.WritableStream, options: Options = {}): Output {
+export function createTerminalOutput(stream: NodeJS.WritableStream, options: Options = {}): TerminalOutput {
   const {
     maxPending = 1024 * 1024,
     env = process.env,

@@ -1,12 +1,12 @@
 import { createLog, messageOf, type Log, type LogLevel } from "../../kernel/index.ts";
 import type { Binding } from "../../workers/index.ts";
-import type { Report } from "../events.ts";
+import type { EventReporter } from "../events.ts";
 import { renderBanner } from "./banner.ts";
 import { openBrowser } from "./browser.ts";
 import { createConsole, createJsonLines } from "./console.ts";
 import { listenForHotkeys, type Hotkey } from "./hotkeys.ts";
 import { createLogStream } from "./log-stream.ts";
-import { createOutput } from "./output.ts";
+import { createTerminalOutput } from "./output.ts";
 
 interface TerminalOptions {
   /** Prints one JSON object per event to stdout, and nothing else; log lines go to stderr. */
@@ -33,7 +33,7 @@ interface ReadyServer {
 
 interface Terminal {
   /** Prints an event. */
-  report: Report;
+  report: EventReporter;
   /** The log of the program. */
   log: Log;
   /** Prints the banner, or the event that a parent program waits for. With a keyboard, also responds to hotkeys. */
@@ -56,7 +56,7 @@ export function createTerminal({
   stdout,
   stderr,
 }: TerminalOptions): Terminal {
-  const output = createOutput(stdout);
+  const output = createTerminalOutput(stdout);
   const report = json ? createJsonLines({ output }) : createConsole({ output, severalWorkers });
   const log = createLog({ level: logLevel, destination: json ? stderr : createLogStream(report) });
   const interactive = !json && stdin.isTTY === true && stdout.isTTY === true;

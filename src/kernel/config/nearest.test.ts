@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { distance, nearest, suggestion } from "./nearest.ts";
+import { editDistance, nearestName, suggestion } from "./nearest.ts";
 
 test("finds the intended name", () => {
   const known = [
@@ -15,14 +15,14 @@ test("finds the intended name", () => {
     "name",
     "vars",
   ];
-  assert.equal(nearest("kv_namespace", known), "kv_namespaces");
-  assert.equal(nearest("sendEmail", known), "send_email");
-  assert.equal(nearest("compatability_date", known), "compatibility_date");
-  assert.equal(nearest("mian", known), "main");
-  assert.equal(nearest("NAME", known), "name");
-  assert.equal(nearest("compat", known), "compatibility_date");
-  assert.equal(nearest("queues", known), undefined);
-  assert.equal(nearest("x", []), undefined);
+  assert.equal(nearestName("kv_namespace", known), "kv_namespaces");
+  assert.equal(nearestName("sendEmail", known), "send_email");
+  assert.equal(nearestName("compatability_date", known), "compatibility_date");
+  assert.equal(nearestName("mian", known), "main");
+  assert.equal(nearestName("NAME", known), "name");
+  assert.equal(nearestName("compat", known), "compatibility_date");
+  assert.equal(nearestName("queues", known), undefined);
+  assert.equal(nearestName("x", []), undefined);
 });
 
 test("suggests the nearest name, or lists a few", () => {
@@ -36,8 +36,8 @@ const short = fc.string({ maxLength: 12 });
 test("distance is a metric: zero only for equal names, symmetric, at most the longer length", () => {
   fc.assert(
     fc.property(short, short, (a, b) => {
-      const edits = distance(a, b);
-      assert.equal(edits, distance(b, a));
+      const edits = editDistance(a, b);
+      assert.equal(edits, editDistance(b, a));
       assert.equal(edits === 0, a === b);
       assert.ok(edits <= Math.max(a.length, b.length));
       assert.ok(edits >= Math.abs(a.length - b.length));
@@ -55,13 +55,13 @@ test("one edit has distance one", () => {
           : edit === "delete"
             ? word.slice(0, i) + word.slice(i + 1)
             : word.slice(0, i) + word.slice(i + 1, i + 2) + word.slice(i, i + 1) + word.slice(i + 2);
-      assert.ok(distance(word, edited) <= 1 || /[\uD800-\uDFFF]/.test(word));
+      assert.ok(editDistance(word, edited) <= 1 || /[\uD800-\uDFFF]/.test(word));
     }),
   );
 });
 
 test("allows a third of the letters to differ, and prefers the first of two equally close names", () => {
-  assert.equal(nearest("abcdef", ["abcdxy"]), "abcdxy");
-  assert.equal(nearest("abcdef", ["abcxyz"]), undefined);
-  assert.equal(nearest("name", ["fame", "game"]), "fame");
+  assert.equal(nearestName("abcdef", ["abcdxy"]), "abcdxy");
+  assert.equal(nearestName("abcdef", ["abcxyz"]), undefined);
+  assert.equal(nearestName("name", ["fame", "game"]), "fame");
 });

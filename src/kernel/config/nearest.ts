@@ -2,14 +2,14 @@
  * The name of `known` that `typed` most likely means; undefined if none is close. Close: at most one edit per three
  * letters, ignoring case and `-`/`_`, or a prefix of four or more letters. The first of equally close names wins.
  */
-export function nearest(typed: string, known: readonly string[]): string | undefined {
+export function nearestName(typed: string, known: readonly string[]): string | undefined {
   const wanted = plain(typed);
   const limit = Math.max(1, Math.floor(wanted.length / 3));
   let best: string | undefined;
   let least = limit + 1;
   for (const name of known) {
     if (Math.abs(plain(name).length - wanted.length) >= least) continue;
-    const edits = distance(wanted, plain(name));
+    const edits = editDistance(wanted, plain(name));
     if (edits < least) [best, least] = [name, edits];
   }
   return best ?? (wanted.length < 4 ? undefined : known.find((name) => plain(name).startsWith(wanted)));
@@ -17,7 +17,7 @@ export function nearest(typed: string, known: readonly string[]): string | undef
 
 /** `; did you mean "x"?`, or the list of names if none is close and the list is short. */
 export function suggestion(typed: string, known: readonly string[]): string | undefined {
-  const name = nearest(typed, known);
+  const name = nearestName(typed, known);
   if (name !== undefined) return `did you mean "${name}"?`;
   return known.length > 0 && known.length <= 8 ? `known: ${known.join(", ")}` : undefined;
 }
@@ -28,7 +28,7 @@ const plain = (name: string) => name.toLowerCase().replaceAll(/[-_]/g, "");
  * Edit distance of two short words: insertions, deletions, substitutions, and swaps of adjacent letters (optimal string
  * alignment).
  */
-export function distance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -18,15 +18,15 @@ export interface Problem {
 }
 
 /** A position in a file. */
-export type Place = Pick<Problem, "file" | "line" | "column">;
+export type SourcePosition = Pick<Problem, "file" | "line" | "column">;
 
-export const errorAt = (place: Place, message: string, fix?: string): Problem => ({
+export const errorAt = (place: SourcePosition, message: string, fix?: string): Problem => ({
   severity: "error",
   ...place,
   message,
   ...(fix !== undefined && { fix }),
 });
-export const warningAt = (place: Place, message: string, fix?: string): Problem => ({
+export const warningAt = (place: SourcePosition, message: string, fix?: string): Problem => ({
   ...errorAt(place, message, fix),
   severity: "warning",
 });
@@ -67,7 +67,7 @@ function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string
 }
 
 /** `src/index.ts:3:10`, relative to `cwd` if the file is inside it. */
-export function formatPlace({ file, line, column }: Place, cwd?: string): string {
+export function formatPlace({ file, line, column }: SourcePosition, cwd?: string): string {
   if (file === undefined) return "";
   const near = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);
   const name = near === "" || near.startsWith("..") ? file : near;

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { ConfigDocument } from "./document.ts";
-import { nearest, suggestion } from "./nearest.ts";
+import { nearestName, suggestion } from "./nearest.ts";
 import { type Path, type Problem, errorAt, warningAt } from "./problems.ts";
 
 /** Field metadata set with `.meta({ … })`, besides its description. */
@@ -96,7 +96,7 @@ function describeIssue(
 }
 
 function didYouMean(input: unknown, values: readonly unknown[]): string | undefined {
-  const near = typeof input === "string" ? nearest(input, values.map(String)) : undefined;
+  const near = typeof input === "string" ? nearestName(input, values.map(String)) : undefined;
   return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 

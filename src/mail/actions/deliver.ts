@@ -1,11 +1,11 @@
 import { messageOf, UserError, type Ids, type Log } from "../../kernel/index.ts";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
-import { mailErrors, refusalOf, replyOf } from "../errors.ts";
+import { mailErrors, smtpErrorOf, replyOf } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
 import type { Message, Envelope, DeliveryResult, SmtpReply, Transport } from "../messages/index.ts";
 import type { Owner, Tell } from "./tell.ts";
-import type { Routed } from "../routing/index.ts";
+import type { OwnedRoute } from "../routing/index.ts";
 import type { ReportIntake } from "../dmarc-reports/index.ts";
 import type { Handled, HandToWorker } from "./worker.ts";
 
@@ -17,7 +17,7 @@ export interface Delivery {
   verdict?: Verdict | undefined;
 }
 
-export interface Outcome extends Owner {
+export interface DeliveryOutcome extends Owner {
   result: DeliveryResult;
   /** Resolves when the worker's waitUntil() work has ended. The message must stay readable until then. */
   ended?: Promise<void>;
@@ -26,7 +26,7 @@ export interface Outcome extends Owner {
 }
 
 interface DeliverDeps {
-  route: (recipient: string, envelope: Envelope) => Routed | Promise<Routed>;
+  route: (recipient: string, envelope: Envelope) => OwnedRoute | Promise<OwnedRoute>;
   handToWorker: HandToWorker;
   transport: Transport;
   forwarding?: Pick<Forwarding, "forward" | "isLoop"> | undefined;
@@ -37,7 +37,7 @@ interface DeliverDeps {
 }
 
 /** Delivers a message to one recipient. `only` limits the destination addresses of a forward. Never rejects. */
-type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
+type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<DeliveryOutcome>;
 
 export function createDeliver({
   route,
@@ -50,12 +50,12 @@ export function createDeliver({
   log,
 }: DeliverDeps): Deliver {
   async function act(
-    chosen: Routed,
+    chosen: OwnedRoute,
     delivery: Delivery,
     rcpt: string,
     id: string,
     only?: readonly string[],
-  ): Promise<Outcome> {
+  ): Promise<DeliveryOutcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
     if (chosen.temporary) return { result: refused(rcpt, mailErrors.notThereYet()) };
@@ -112,7 +112,7 @@ export function createDeliver({
     rcpt: string,
     to: string[],
     { account, zone }: Owner,
-  ): Promise<Outcome> {
+  ): Promise<DeliveryOutcome> {
     // The rule has changed, and the message has reached all destinations it had before.
     if (to.length === 0) return { result: { rcpt, ok: true } };
     const messageId = ids.messageId(domainOf(envelope.from) || domainOf(rcpt));
@@ -150,7 +150,7 @@ export function createDeliver({
       // An internal error must not lose the message: the sender still has it and retries.
       if (!(err instanceof UserError))
         log.error({ err, message: message.source.id, rcpt }, `mail: failed to process a message: ${messageOf(err)}`);
-      return { result: refused(rcpt, refusalOf(err)), ...owner };
+      return { result: refused(rcpt, smtpErrorOf(err)), ...owner };
     }
   };
 }

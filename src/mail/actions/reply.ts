@@ -4,7 +4,7 @@ import type { BuiltMail, EmailSendResult, MailActions } from "../../workers/inde
 import { mailErrors } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
 import type { Spool, Outbound, Transport } from "../messages/index.ts";
-import { readDraft, recipientsOf, finishRaw, readRaw, composeWithin, partsOf } from "../sending/index.ts";
+import { readDraft, recipientsOf, finishRaw, readRaw, composeWithin, draftPartsOf } from "../sending/index.ts";
 import { throwFailure } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
 import { whyNotReplyable } from "./replyable.ts";
@@ -116,7 +116,7 @@ export function createReply({
         draft.headers.push(...threadFields(live.message, draft.headers));
         const messageId = ids.messageId(draft.from.domain);
         const raw = await composeWithin(draft, { maxBytes: spool.maxBytes, messageId, at: new Date(clock.now()) });
-        return hand({ messageId, from: draft.from.address, raw: () => raw, parts: partsOf(draft) });
+        return hand({ messageId, from: draft.from.address, raw: () => raw, parts: draftPartsOf(draft) });
       }),
   };
 }

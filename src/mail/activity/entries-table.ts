@@ -298,10 +298,10 @@ export function rowOf(entry: Entry, version: number): EntryRow {
     at: entry.at,
     changed_at: entry.changedAt,
     mail_from: entry.from,
-    from_key: addressKey(entry.from),
+    from_key: searchKey(entry.from),
     rcpt: entry.to,
-    rcpt_key: addressKey(entry.to),
-    domain: addressKey(entry.from.slice(entry.from.lastIndexOf("@") + 1)),
+    rcpt_key: searchKey(entry.to),
+    domain: searchKey(entry.from.slice(entry.from.lastIndexOf("@") + 1)),
     subject: entry.subject,
     header_id: entry.headerId,
     status: entry.status,
@@ -359,4 +359,4 @@ export const entryOf = (row: EntryRow): Entry => ({
 });
 
 /** Normalizes an address for searches. */
-export const addressKey = (address: string): string => address.toLowerCase().slice(0, 512);
+export const searchKey = (address: string): string => address.toLowerCase().slice(0, 512);

@@ -1,16 +1,16 @@
 import type { TraceEvent } from "../messages/index.ts";
 import { decodeWords } from "./encoded-words.ts";
-import { entryId, rcptKey, type Place } from "./place.ts";
-import { errorOf, statusOf } from "./status.ts";
+import { entryId, rcptKey, type EntryReference } from "./entry-reference.ts";
+import { errorOf, entryStatus } from "./status.ts";
 import { cleanDetail, cleanText } from "./text.ts";
-import type { Delivery, Entry, EntryEvent } from "./types.ts";
+import type { EntryDelivery, Entry, EntryEvent } from "./types.ts";
 
 /** Number of steps kept from the beginning and from the end of an entry. */
 const FIRST = 20;
 const LAST = 40;
 const MAX_DELIVERIES = 100;
 
-export function newEntry({ kind, message }: Place, rcpt: string, at: number): Entry {
+export function newEntry({ kind, message }: EntryReference, rcpt: string, at: number): Entry {
   return {
     id: entryId(kind, message, rcpt),
     kind,
@@ -57,7 +57,7 @@ export function applyEvent(entry: Entry, event: TraceEvent): void {
   learn(entry, event);
   keepEvent(entry, { at, step: event.step, detail: cleanDetail(event.step, event.detail) });
   take(entry, event, at);
-  entry.status = statusOf(entry);
+  entry.status = entryStatus(entry);
   const error = errorOf(entry);
   entry.errorCause = error?.cause ?? null;
   entry.error = error === undefined ? null : cleanText(error.text, 1000);
@@ -169,17 +169,28 @@ function answered(
   };
 }
 
-const RANK: Record<Delivery["state"], number> = { "handed over": 0, queued: 1, deferred: 2, delivered: 3, failed: 3 };
+const RANK: Record<EntryDelivery["state"], number> = {
+  "handed over": 0,
+  queued: 1,
+  deferred: 2,
+  delivered: 3,
+  failed: 3,
+};
 
 /**
  * Orders two steps of the same millisecond. A message deferred while the sender waits is not in a queue yet: queueing
  * comes later.
  */
-const rankOf = (state: Delivery["state"], outbound: string | undefined): number =>
+const rankOf = (state: EntryDelivery["state"], outbound: string | undefined): number =>
   state === "deferred" && outbound === undefined ? 0 : RANK[state];
 
 /** Updates and returns the copies an event refers to; empty if it refers to none. */
-function copiesOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["state"], at: number): Delivery[] {
+function copiesOf(
+  entry: Entry,
+  { rcpt, detail }: TraceEvent,
+  state: EntryDelivery["state"],
+  at: number,
+): EntryDelivery[] {
   const messageId = textOf(detail["messageId"], 998) ?? (entry.kind === "sending" ? entry.message : undefined);
   const outbound = textOf(detail["outbound"], 64);
   if (messageId === undefined && outbound === undefined) return [];
@@ -208,7 +219,7 @@ function copyTo(
   outbound: string | undefined,
   to: string,
   at: number,
-): Delivery {
+): EntryDelivery {
   const known = deliveries.find(
     (one) =>
       (one.messageId === messageId || (messageId === undefined && one.outbound === outbound)) &&
@@ -228,12 +239,12 @@ function copyTo(
       ),
       1,
     );
-  const made: Delivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at };
+  const made: EntryDelivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at };
   deliveries.push(made);
   return made;
 }
 
-function bring(copy: Delivery, detail: TraceEvent["detail"], state: Delivery["state"], at: number): void {
+function bring(copy: EntryDelivery, detail: TraceEvent["detail"], state: EntryDelivery["state"], at: number): void {
   const [code, enhanced, text, host] = [
     numberOf(detail["code"]),
     textOf(detail["enhanced"], 20),

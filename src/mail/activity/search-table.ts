@@ -1,8 +1,8 @@
 import { sql, type ExpressionBuilder, type SelectQueryBuilder } from "kysely";
 import type { Db } from "../../store/index.ts";
-import { addressKey, entryOf, type EntryRow, type EntryTables } from "./entries-table.ts";
+import { searchKey, entryOf, type EntryRow, type EntryTables } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
-import { messagePrefix } from "./place.ts";
+import { messagePrefix } from "./entry-reference.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 
 /** Maximum number of entries scanned per page: SQLite blocks everything else during a read. */
@@ -79,12 +79,12 @@ function within<Row>(
     if (account !== undefined) some = some.where(sql<string>`account_id || ''`, "=", account);
   } else if (account !== undefined) {
     some = some.where("account_id", "=", account);
-    if (to !== undefined) some = some.where("rcpt_key", "=", addressKey(to));
+    if (to !== undefined) some = some.where("rcpt_key", "=", searchKey(to));
     if (from !== undefined)
       some =
         to === undefined
-          ? some.where("from_key", "=", addressKey(from))
-          : some.where(sql<string>`from_key || ''`, "=", addressKey(from));
+          ? some.where("from_key", "=", searchKey(from))
+          : some.where(sql<string>`from_key || ''`, "=", searchKey(from));
   }
   if (since !== undefined) some = some.where("at", ">=", since);
   if (until !== undefined) some = some.where("at", "<", until);
@@ -102,8 +102,8 @@ function fitting<Row>(
 ): Select<Row> {
   let some = query;
   if (zone === undefined && kind !== undefined) some = some.where("kind", "=", kind);
-  if (zone !== undefined && from !== undefined) some = some.where("from_key", "=", addressKey(from));
-  if (zone !== undefined && to !== undefined) some = some.where("rcpt_key", "=", addressKey(to));
+  if (zone !== undefined && from !== undefined) some = some.where("from_key", "=", searchKey(from));
+  if (zone !== undefined && to !== undefined) some = some.where("rcpt_key", "=", searchKey(to));
   if (status !== undefined) some = some.where("status", "=", status);
   if (action !== undefined) some = some.where("action", "=", action);
   for (const which of ["routing", "sending"] as const) {

@@ -1,7 +1,7 @@
-import type { Delivery, Entry, EntryStatus } from "./types.ts";
+import type { EntryDelivery, Entry, EntryStatus } from "./types.ts";
 
 /** Derives the status of a message for one recipient from its entry. */
-export function statusOf(entry: Entry): EntryStatus {
+export function entryStatus(entry: Entry): EntryStatus {
   const copies = entry.deliveries.filter(({ reply }) => entry.kind === "sending" || reply === undefined);
   const states = new Set(copies.map(({ state }) => state));
   if (entry.answer !== null) return refused(entry, states);
@@ -14,7 +14,7 @@ export function statusOf(entry: Entry): EntryStatus {
 }
 
 /** The sender got a rejection from either the next hop or this server. */
-function refused({ answer }: Entry, states: Set<Delivery["state"]>): EntryStatus {
+function refused({ answer }: Entry, states: Set<EntryDelivery["state"]>): EntryStatus {
   const { temporary, accepted } = answer!;
   if (!temporary) return accepted || states.has("failed") ? "deliveryFailed" : "rejected";
   return accepted || states.has("deferred") || states.has("failed") ? "deferred" : "error";

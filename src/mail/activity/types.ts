@@ -42,7 +42,7 @@ export interface Entry {
   /** IP address of the sending peer. */
   ip: string | null;
   /** Copies sent to other destinations, keyed by Message-ID and address. */
-  deliveries: Delivery[];
+  deliveries: EntryDelivery[];
   /** The steps, oldest first. If there are too many, those in the middle are left out. */
   events: EntryEvent[];
   answer: Answer | null;
@@ -83,7 +83,7 @@ export const ENTRY_STATUSES = [
 ] as const satisfies EntryStatus[];
 export const ENTRY_ACTIONS = ["forward", "worker", "drop", "reject"] as const satisfies Entry["action"][];
 
-export interface Delivery {
+export interface EntryDelivery {
   /** Message-ID of the copy; a forwarded message does not contain this id. */
   messageId: string;
   to: string;

@@ -3,7 +3,14 @@ import type { TraceEvent } from "../messages/index.ts";
 import { entryOf, rowOf, type EntriesTable, type EntryRow } from "./entries-table.ts";
 import { applyEvent, newEntry } from "./fold.ts";
 import type { Owners } from "./owners.ts";
-import { entryId, messagePrefix, placeOf, placeOfReply, rcptKey, type Place } from "./place.ts";
+import {
+  entryId,
+  messagePrefix,
+  entryReferenceOf,
+  replyReferenceOf,
+  rcptKey,
+  type EntryReference,
+} from "./entry-reference.ts";
 import type { Entry } from "./types.ts";
 
 interface WriterDeps {
@@ -169,7 +176,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
 
 /** Collected events of one message. */
 interface Message {
-  place: Place;
+  place: EntryReference;
   steps: { event: TraceEvent; rcpts: string[] | undefined }[];
   /** Whether the first step of the message is included. */
   begins: boolean;
@@ -180,7 +187,7 @@ interface Message {
 function steps(events: TraceEvent[]): Map<string, Message> {
   const messages = new Map<string, Message>();
   for (const event of events) {
-    for (const place of [placeOf(event), placeOfReply(event)]) {
+    for (const place of [entryReferenceOf(event), replyReferenceOf(event)]) {
       if (place === undefined) continue;
       const key = `${place.kind} ${place.message}`;
       let message = messages.get(key);
@@ -224,7 +231,7 @@ function fold({ place, steps: heard }: Message, known: Entry[]): Entry[] {
 
 /** The entries of the recipients an event names, or of all recipients if it names none. */
 function entriesFor(
-  place: Place,
+  place: EntryReference,
   entries: Map<string, Entry>,
   rcpts: string[] | undefined,
   event: TraceEvent,
@@ -244,7 +251,12 @@ function entriesFor(
  * A step of a copy that names only its destination, not the original recipient, belongs to the entries with a delivery
  * to that destination.
  */
-function misnamed({ kind }: Place, entries: Map<string, Entry>, rcpt: string, event: TraceEvent): Entry | undefined {
+function misnamed(
+  { kind }: EntryReference,
+  entries: Map<string, Entry>,
+  rcpt: string,
+  event: TraceEvent,
+): Entry | undefined {
   if (kind === "sending" || !mayBeMisnamed(event) || entries.size === 0) return undefined;
   const all = [...entries.values()];
   const sends = (entry: Entry) =>

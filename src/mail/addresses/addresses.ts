@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Fault, type Clock, type Ids, type Page, type PageRequest } from "../../kernel/index.ts";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
 import { createQuota } from "../quota.ts";
-import { keyOf, readRecipient } from "../recipient.ts";
+import { recipientKey, readRecipient } from "../recipient.ts";
 import {
   addressById,
   addressByToken,
@@ -212,7 +212,7 @@ export function createAddresses({
       const read = readRecipient(email);
       if (email.length > MAX_EMAIL || read === undefined || read.domain === "" || read.domain.startsWith("["))
         throw addressErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL });
-      const stored = await insert(account, email, keyOf(read));
+      const stored = await insert(account, email, recipientKey(read));
       return bare(stored.verifiedAt !== null || waitMs(stored) > 0 ? stored : await sendLink(stored));
     },
     async resend(account, id) {
@@ -236,7 +236,7 @@ export function createAddresses({
 
   async function stateOf(account: string, email: string) {
     const read = readRecipient(email);
-    const found = read && (await addressCalled(tables, account, keyOf(read)));
+    const found = read && (await addressCalled(tables, account, recipientKey(read)));
     return found && (found.verifiedAt === null ? "unverified" : "verified");
   }
 }

@@ -7,7 +7,7 @@ import { newSpool } from "../mail.testing.ts";
 import type { MailSource } from "../messages/index.ts";
 import { createAuthenticator, type Authenticator, type AuthenticatorOptions } from "./authenticate.ts";
 import { clock, keyOf, mail, PEER, recordOf, textOf } from "./authenticate.testing.ts";
-import { createSigner, type DkimKey } from "./sign.ts";
+import { createSigner, type PemSigningKey } from "./sign.ts";
 import { noAnswer, tableResolver } from "./suites.testing.ts";
 import { traceDetail } from "./verdict.ts";
 
@@ -50,7 +50,7 @@ const { check, tagged } = authenticator();
 const from = (sender: string, ip = PEER) => ({ from: sender, helo: "mx.other.example", ip });
 const HEADER = "From: Alice <alice@a.example>\nTo: bob@us.example\nSubject: hi\n";
 
-async function signedMail(text: string, ...keys: DkimKey[]): Promise<MailSource> {
+async function signedMail(text: string, ...keys: PemSigningKey[]): Promise<MailSource> {
   const source = mail(text);
   return mail((await signer.sign(source, { dkim: keys })) + (await textOf(source)));
 }
@@ -231,7 +231,7 @@ test("does not accept a signature over only part of the body, or rsa-sha1", asyn
 });
 
 /** A message signed with `key` and this `i=` value. */
-async function signedAs(identity: string, key: DkimKey): Promise<MailSource> {
+async function signedAs(identity: string, key: PemSigningKey): Promise<MailSource> {
   const bodyHash = createBodyHash();
   bodyHash.push(Buffer.from("Hello\r\n"));
   const fields = HEADER.trimEnd()

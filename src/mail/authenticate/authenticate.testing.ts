@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomIds, type Clock } from "../../kernel/index.ts";
 import { createSpool, type MailSource } from "../messages/index.ts";
-import type { DkimKey } from "./sign.ts";
+import type { PemSigningKey } from "./sign.ts";
 
 /** Helpers for the authentication tests. */
 
@@ -18,14 +18,14 @@ export const PEER = "192.0.2.10";
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const ed25519 = generateKeyPairSync("ed25519");
 
-export const keyOf = (domain: string, type: "rsa" | "ed25519" = "rsa"): DkimKey => ({
+export const keyOf = (domain: string, type: "rsa" | "ed25519" = "rsa"): PemSigningKey => ({
   domain,
   selector: type,
   privateKey: (type === "rsa" ? rsa : ed25519).privateKey.export({ format: "pem", type: "pkcs8" }) as string,
 });
 
 /** The TXT record of a key. A long one is split into two strings, as in zone files. */
-export function recordOf({ domain, selector }: DkimKey): Record<string, unknown[]> {
+export function recordOf({ domain, selector }: PemSigningKey): Record<string, unknown[]> {
   const der = (selector === "rsa" ? rsa : ed25519).publicKey.export({ format: "der", type: "spki" });
   const text = `v=DKIM1; k=${selector}; p=${(selector === "rsa" ? der : der.subarray(-32)).toString("base64")}`;
   return { [`${selector}._domainkey.${domain} TXT`]: [[text.slice(0, 200), text.slice(200)]] };

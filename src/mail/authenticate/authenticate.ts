@@ -7,7 +7,7 @@ import { withResults } from "./forged-results.ts";
 import { verifiableHeader } from "./header-limits.ts";
 import { decide, DEFAULT_AUTHENTICATION_POLICY, type AuthenticationPolicy } from "./policy.ts";
 import { boundedResolver, DEFAULT_LOOKUP_LIMITS, type LookupLimits, type Resolver } from "./resolver.ts";
-import { quarantineField, receivedSpf, summaryOf } from "./result-fields.ts";
+import { quarantineField, receivedSpf, authenticationResults } from "./result-fields.ts";
 import { verifySignatures, type SignatureOptions } from "./signatures.ts";
 import { checkSpf } from "./spf.ts";
 import type { Verdict } from "./verdict.ts";
@@ -85,7 +85,7 @@ export function createAuthenticator({
       const { dmarc, authors } = await checkDmarc(spf, signatures, bounded);
       const results = { spf, dkim: signatures.dkim, dmarc, arc: signatures.arc };
       const decision = decide({ ...results, authors, ip: envelope.ip }, rules);
-      const summary = summaryOf(results, envelope, authservId);
+      const summary = authenticationResults(results, envelope, authservId);
       const quarantine = decision.kind === "quarantine";
       return {
         ...results,

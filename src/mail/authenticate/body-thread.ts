@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { parentPort } from "node:worker_threads";
 import type { FromThread, ToThread, VerifyJob } from "./body-threads.ts";
-import { failure, type Resolver } from "./resolver.ts";
+import { lookupError, type Resolver } from "./resolver.ts";
 import { verifySignatures } from "./signatures.ts";
 
 /** Worker thread of body-threads.ts: handles one message at a time; the main thread performs the DNS queries. */
@@ -33,7 +33,7 @@ port.on("message", (message: ToThread) => {
       const question = waiting.get(message.id);
       waiting.delete(message.id);
       if (message.answer.ok) question?.resolve(message.answer.value);
-      else question?.reject(failure(message.answer.code, message.answer.message));
+      else question?.reject(lookupError(message.answer.code, message.answer.message));
     }
   }
 });

@@ -35,11 +35,11 @@ export function boundedResolver(
   let queryCount = 0;
 
   async function ask(name: string, type: LookupType): Promise<unknown[]> {
-    if (!isName(name)) throw failure("ENOTFOUND", `${type} ${name.slice(0, 80)}: no name that DNS can have`);
+    if (!isName(name)) throw lookupError("ENOTFOUND", `${type} ${name.slice(0, 80)}: no name that DNS can have`);
     const left = deadline - clock.now();
-    if (left <= 0) throw failure("ETIMEOUT", `${type} ${name}: lookup time limit exceeded`);
+    if (left <= 0) throw lookupError("ETIMEOUT", `${type} ${name}: lookup time limit exceeded`);
     if (queryCount >= lookups)
-      throw failure("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
+      throw lookupError("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
     queryCount++;
     return within(
       Promise.resolve()
@@ -69,13 +69,13 @@ export function boundedResolver(
 /** Error texts are copied into the header of the message and reach others, so they must not reveal the resolver. */
 const withoutInsides = (name: string, type: LookupType) => (err: unknown) => {
   const { code = "EFAILED" } = err as { code?: string };
-  throw Object.assign(failure(code, `${type} ${name}: ${code}`), { cause: err });
+  throw Object.assign(lookupError(code, `${type} ${name}: ${code}`), { cause: err });
 };
 
 async function within<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {
   const done = new AbortController();
   const late = clock.sleep(ms, done.signal).then(() => {
-    throw failure("ETIMEOUT", `${what}: no answer in ${ms} ms`);
+    throw lookupError("ETIMEOUT", `${what}: no answer in ${ms} ms`);
   });
   late.catch(() => {});
   answer.catch(() => {});
@@ -94,4 +94,4 @@ const isName = (name: string) =>
     .split(".")
     .every((label) => label !== "" && Buffer.byteLength(label) <= 63);
 
-export const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+export const lookupError = (code: string, message: string): Error => Object.assign(new Error(message), { code });

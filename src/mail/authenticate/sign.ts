@@ -6,7 +6,7 @@ import type { MailSource } from "../messages/index.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** A stored DKIM key; `<selector>._domainkey.<domain>` holds its public key. */
-export interface DkimKey {
+export interface PemSigningKey {
   domain: string;
   selector: string;
   /** PEM, PKCS #8 or PKCS #1: RSA of 1024 bits or more, or Ed25519. */
@@ -15,9 +15,9 @@ export interface DkimKey {
 
 export interface Signing {
   /** One signature per key, in this order from the top: the service's domain, then the customer's. */
-  dkim?: readonly DkimKey[];
+  dkim?: readonly PemSigningKey[];
   /** An ARC set above the signatures for a forwarded message, with the verdict on its arrival. */
-  seal?: { key: DkimKey; verdict: Pick<Verdict, "arc" | "summary"> };
+  seal?: { key: PemSigningKey; verdict: Pick<Verdict, "arc" | "summary"> };
 }
 
 export interface Signer {
@@ -34,7 +34,7 @@ const MAX_KEYS = 1000;
 export function createSigner({ clock }: { clock: Pick<Clock, "now"> }): Signer {
   const keys = new Map<string, KeyObject>();
 
-  function readKey({ domain, selector, privateKey }: DkimKey): SigningKey {
+  function readKey({ domain, selector, privateKey }: PemSigningKey): SigningKey {
     let key = keys.get(privateKey);
     if (key === undefined) {
       key = parseKey(privateKey, `${selector}._domainkey.${domain}`);

@@ -1,12 +1,12 @@
 import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { DkimKey, Signer } from "../authenticate/index.ts";
+import type { PemSigningKey, Signer } from "../authenticate/index.ts";
 import { mailErrors, replyOf } from "../errors.ts";
 import type { MailSource, Trace, Transport } from "../messages/index.ts";
 import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
-import { createFailures, statusOf } from "./failures.ts";
+import { createFailures, enhancedStatus } from "./failures.ts";
 import { createDelayNotifications } from "./delay-notifications.ts";
 import { createPaths, pathId } from "./paths.ts";
 import { createReporter } from "./reporter.ts";
@@ -30,7 +30,7 @@ export interface BouncesOptions {
   name: string;
   signer: Signer;
   /** Returns the keys that sign reports: those of the forward domain. Default: none. */
-  signWith?: () => Promise<readonly DkimKey[]>;
+  signWith?: () => Promise<readonly PemSigningKey[]>;
   list?: BounceList;
   /**
    * Whether mail is sent from a domain, so that abuse@ of its bounce domain accepts complaints. Default: true for every
@@ -216,7 +216,9 @@ export function createBounces(options: BouncesOptions): BouncesService {
       failures.suppress(
         account,
         rcpt,
-        reply.code < 500 ? undefined : suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text }),
+        reply.code < 500
+          ? undefined
+          : suppressionFor({ status: enhancedStatus(reply), code: reply.code, text: reply.text }),
         { domain, note: `${reply.code} ${reply.enhanced} ${reply.text}` },
       ),
     flush: batch.flush,

@@ -15,7 +15,7 @@ export const delayNotificationsMigration: Migration = {
   },
 };
 
-export interface Place {
+export interface DelayCursor {
   at: number;
   id: string;
 }
@@ -26,7 +26,7 @@ export function createDelayNotificationsTable(db: Db) {
 
   return {
     /** Queued recipients accepted before `until`, in order, starting after `after`. */
-    late: (after: Place, until: number, limit: number): Promise<RecipientRow[]> =>
+    late: (after: DelayCursor, until: number, limit: number): Promise<RecipientRow[]> =>
       db.read(
         recipients
           .where("notify", "is not", null)
@@ -41,7 +41,7 @@ export function createDelayNotificationsTable(db: Db) {
       ),
 
     /** Delivered recipients, in order. */
-    arrived: (after: Place, until: number, limit: number): Promise<RecipientRow[]> =>
+    arrived: (after: DelayCursor, until: number, limit: number): Promise<RecipientRow[]> =>
       db.read(
         recipients
           .where("notify", "is not", null)

@@ -3,7 +3,7 @@ import type { Db } from "../../store/index.ts";
 import type { DsnEvent } from "../messages/index.ts";
 import { type RecipientRow, replyOfRow, showMessage, type FailedRecipient, type Failure } from "../outbound/index.ts";
 import type { Failures } from "./failures.ts";
-import { createDelayNotificationsTable, type Place } from "./delay-notifications-table.ts";
+import { createDelayNotificationsTable, type DelayCursor } from "./delay-notifications-table.ts";
 import type { Reporter } from "./reporter.ts";
 
 interface DelayNotificationsDeps {
@@ -35,8 +35,8 @@ export function createDelayNotifications({
 }: DelayNotificationsDeps): () => Promise<void> {
   const table = createDelayNotificationsTable(db);
   const start = { at: 0, id: "" };
-  let late: Place = start;
-  let arrived: Place = { at: clock.now() - BACK_MS, id: "" };
+  let late: DelayCursor = start;
+  let arrived: DelayCursor = { at: clock.now() - BACK_MS, id: "" };
 
   async function notify(rows: RecipientRow[], action: "delayed" | "relayed"): Promise<void> {
     const messages = await table.messages([...new Set(rows.map((row) => row.message_id))]);
@@ -65,11 +65,11 @@ export function createDelayNotifications({
   }
 
   async function processPages(
-    from: Place,
+    from: DelayCursor,
     action: "delayed" | "relayed",
-    page: (after: Place) => Promise<RecipientRow[]>,
+    page: (after: DelayCursor) => Promise<RecipientRow[]>,
     atOf: (row: RecipientRow) => number,
-  ): Promise<{ place: Place; ended: boolean }> {
+  ): Promise<{ place: DelayCursor; ended: boolean }> {
     let place = from;
     for (let n = 0; n < PAGES; n++) {
       const rows = await page(place);

@@ -133,7 +133,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
       if (message.cause !== "send" || message.account === undefined) return;
       for (const { rcpt, state, reply } of recipients) {
         const reason = suppressionFor({
-          status: statusOf(reply),
+          status: enhancedStatus(reply),
           code: reply.code,
           text: reply.text,
           expired: state === "expired",
@@ -154,7 +154,7 @@ function originalIn(bytes: Uint8Array | undefined): Original | undefined {
   };
 }
 
-export const statusOf = ({ code, enhanced }: SmtpReply): string =>
+export const enhancedStatus = ({ code, enhanced }: SmtpReply): string =>
   /^[245]\.\d{1,3}\.\d{1,3}$/.test(enhanced) ? enhanced : `${Math.floor(code / 100)}.0.0`;
 
 /**

@@ -4,11 +4,11 @@ import {
   buildReport,
   REPORT_SENDER,
   returnedPart,
-  type Action,
+  type DsnAction,
   type ReportedRecipient,
 } from "../../protocol/dsn/index.ts";
 import { createHeaderEnd, headerValue, parseMessageId, readHeader } from "../../protocol/rfc5322/index.ts";
-import type { DkimKey, Signer } from "../authenticate/index.ts";
+import type { PemSigningKey, Signer } from "../authenticate/index.ts";
 import type { DsnRequest, Outbound, SmtpReply } from "../messages/index.ts";
 
 /** Contents and recipient of a report. */
@@ -37,7 +37,7 @@ export interface Original {
 
 export interface RecipientOutcome {
   rcpt: string;
-  action: Action;
+  action: DsnAction;
   reply: SmtpReply;
   host?: string;
   /** Such as "rfc822;info@example.com". */
@@ -53,7 +53,7 @@ export interface ReportDeps {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId" | "token">;
   signer: Signer;
-  keys: () => Promise<readonly DkimKey[]>;
+  keys: () => Promise<readonly PemSigningKey[]>;
 }
 
 /**
@@ -128,7 +128,7 @@ function reported({ rcpt, action, reply, host, orcpt, retryUntil }: RecipientOut
 }
 
 /** RFC 3464 2.3.4: the class of the status must match the action. */
-function statusOf(action: Action, { enhanced }: SmtpReply): string {
+function statusOf(action: DsnAction, { enhanced }: SmtpReply): string {
   const wanted = { failed: "5", delayed: "4", delivered: "2", relayed: "2", expanded: "2" }[action];
   const [, rest] = /^[245]\.(\d{1,3}\.\d{1,3})$/.exec(enhanced) ?? [];
   // An expired deferral keeps "4.4.7" in its text, but is permanent.

@@ -1,6 +1,6 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { createVersions, isUniqueViolation, type Db, type Events, type Secrets } from "../../store/index.ts";
-import { generateKeys, recordOf, selectorOf } from "./generate.ts";
+import { generateKeys, dkimRecordOf, selectorOf } from "./generate.ts";
 import {
   deleteKeysOf,
   insertKeys,
@@ -12,7 +12,7 @@ import {
   type DkimTables,
   type StoredKey,
 } from "./keys-table.ts";
-import type { DkimAlgorithm, DkimKey, DkimRecord, DkimState, DkimUse, SigningKey } from "./types.ts";
+import type { DkimAlgorithm, DkimKey, DkimRecord, DkimState, DkimUse, DkimSigningKey } from "./types.ts";
 
 /** Published with a zone's id after every change of its keys. */
 const DKIM_CHANGED = "mail.dkim";
@@ -38,9 +38,9 @@ export interface DkimKeys {
   /** The DNS records that the active, next and retired keys require. */
   records(name: DkimName): Promise<DkimRecord[]>;
   /** Returns the keys that sign messages, usually from memory. Empty if the name does not have keys. */
-  signers(name: DkimName): Promise<SigningKey[]>;
+  signers(name: DkimName): Promise<DkimSigningKey[]>;
   /** The local key for `d=` and `s=` of a signature, including retired keys. Undefined for foreign keys. */
-  find(domain: string, selector: string): Promise<SigningKey | undefined>;
+  find(domain: string, selector: string): Promise<DkimSigningKey | undefined>;
   /** Creates the next keys, unless they already exist. They sign after `promote`, once they are visible in DNS. */
   rotate(request: DkimRequest): Promise<DkimKey[]>;
   /** Activates the next keys and retires the previous ones. Resolves with true if there were next keys. */
@@ -74,7 +74,7 @@ const SWEEP_BATCH = 500;
 export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps): DkimKeys {
   const tables = db.tables<DkimTables>();
   const versions = createVersions({ events, topic: DKIM_CHANGED, alone: true });
-  const open = new Map<string, { version: number | undefined; at: number; keys: SigningKey[] }>();
+  const open = new Map<string, { version: number | undefined; at: number; keys: DkimSigningKey[] }>();
 
   async function make(
     { zone, account, domain, use, selector: base }: DkimRequest,
@@ -114,7 +114,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
     return list(request);
   }
 
-  const opened = ({ id, domain, selector, algorithm, privateKey }: StoredKey): SigningKey => ({
+  const opened = ({ id, domain, selector, algorithm, privateKey }: StoredKey): DkimSigningKey => ({
     domain,
     selector,
     algorithm,
@@ -137,7 +137,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
         await Promise.all(missing.map((algorithm) => make(request, algorithm, Math.max(1, turn), "active"))),
       );
     },
-    records: async (name) => (await list(name)).map(recordOf),
+    records: async (name) => (await list(name)).map(dkimRecordOf),
     async signers(name) {
       const place = `${name.zone} ${name.use} ${name.domain}`;
       const version = versions.of(name.zone);

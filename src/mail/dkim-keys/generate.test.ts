@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { test } from "node:test";
 import { dkimSign } from "mailauth/lib/dkim/sign.js";
 import { dkimVerify } from "mailauth/lib/dkim/verify.js";
-import { generateKeys, recordOf, selectorOf } from "./generate.ts";
+import { generateKeys, dkimRecordOf, selectorOf } from "./generate.ts";
 
 const MESSAGE =
   "From: a@example.com\r\nTo: b@example.net\r\nSubject: hello\r\nDate: Fri, 20 Nov 2026 10:00:00 +0000\r\nMessage-ID: <1@example.com>\r\n\r\nBody\r\n";
@@ -11,7 +11,7 @@ const MESSAGE =
 for (const algorithm of ["rsa", "ed25519"] as const) {
   test(`a message signed with a new ${algorithm} key verifies against the published record`, async () => {
     const keys = await generateKeys(algorithm);
-    const record = recordOf({ selector: "s", algorithm, publicKey: keys.publicKey });
+    const record = dkimRecordOf({ selector: "s", algorithm, publicKey: keys.publicKey });
     const signature = { signingDomain: "example.com", selector: record.selector, privateKey: keys.privateKey };
     const signed = await dkimSign(MESSAGE, { ...signature, signatureData: [signature] });
     assert.deepEqual(signed.errors, []);

@@ -27,7 +27,7 @@ export async function generateKeys(algorithm: DkimAlgorithm): Promise<KeyPair> {
 }
 
 /** RFC 6376 3.6.1, RFC 8463 4. */
-export const recordOf = ({
+export const dkimRecordOf = ({
   selector,
   algorithm,
   publicKey,

@@ -1,6 +1,6 @@
 import type { Settings } from "../../kernel/settings.ts";
 import type { DkimKeys } from "./dkim-keys.ts";
-import type { DkimRecord, SigningKey } from "./types.ts";
+import type { DkimRecord, DkimSigningKey } from "./types.ts";
 
 /** No zone has this id, so deleting a zone never deletes these keys. */
 const SERVICE = { zone: "service", account: "", use: "routing" as const };
@@ -14,7 +14,7 @@ const serviceSelector = (selector: string) => `${selector.slice(0, 50)}-forward`
 export interface ServiceKeys {
   domain: string;
   /** Served from memory after the first call. */
-  keys(): Promise<SigningKey[]>;
+  keys(): Promise<DkimSigningKey[]>;
   /** The DNS records that the domain must publish for the keys. */
   records(): Promise<DkimRecord[]>;
 }

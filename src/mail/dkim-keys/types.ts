@@ -30,7 +30,7 @@ export interface DkimRecord {
   text: string;
 }
 
-export interface SigningKey {
+export interface DkimSigningKey {
   domain: string;
   selector: string;
   algorithm: DkimAlgorithm;

@@ -5,13 +5,13 @@ import { after, test, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createManualClock, silentLog, systemClock } from "../../kernel/index.ts";
-import type { Routed } from "../routing/index.ts";
+import type { OwnedRoute } from "../routing/index.ts";
 import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
 import { createSigner } from "../authenticate/index.ts";
 import { hasDkimpy, verifyWithDkimpy } from "../forwarding/dkimpy.testing.ts";
 import { bodyOf, DNS, namesOf, ownRecords, signedBy, startHost } from "../forwarding/forwarding.testing.ts";
 import { resolverOf, startSink, type Sink, type SinkRules } from "../outbound/outbound.testing.ts";
-import { createCarrier, type Body, type Carried } from "../outbound/index.ts";
+import { createCarrier, type ReplayableBody, type Carried } from "../outbound/index.ts";
 import { createDowngrade } from "./downgrade.ts";
 
 /** Uses real SMTP servers without 8BITMIME (RFC 6152) or SMTPUTF8 (RFC 6531) as next hops. */
@@ -19,7 +19,7 @@ import { createDowngrade } from "./downgrade.ts";
 const latin1 = (text: string) => Buffer.from(text, "utf8").toString("latin1");
 const OLD: SinkRules = { hide8BITMIME: true, hideSMTPUTF8: true };
 const skip = !hasDkimpy && process.env["REQUIRE_ALL"] !== "1" && "dkimpy is not installed";
-const toBob: Routed = { kind: "forward", to: ["bob@there.example"], account: "acc", zone: "one" };
+const toBob: OwnedRoute = { kind: "forward", to: ["bob@there.example"], account: "acc", zone: "one" };
 const FIELDS =
   "From: Alice <alice@a.example>\nTo: info@one.example\nSubject: hello\nDate: Mon, 5 Jan 2026 07:08:09 +0000\nMessage-ID: <1@a.example>\n";
 const EIGHT_BIT = `${FIELDS}MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n${latin1("Grüße\n.\nfrom here\n")}`;
@@ -105,12 +105,12 @@ const KEY = keyOf("here.example");
 const SIGNED_BY: Record<string, unknown[]> = recordOf(KEY);
 const signer = createSigner({ clock: systemClock });
 
-interface OwnMail extends Body {
+interface OwnMail extends ReplayableBody {
   opened: Readable[];
 }
 
 /** A message as stored in the queue: signed, in a file. */
-async function ownMail(text: string, more: Partial<Body> = {}): Promise<OwnMail> {
+async function ownMail(text: string, more: Partial<ReplayableBody> = {}): Promise<OwnMail> {
   const message = Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8");
   const header = message.subarray(0, message.indexOf("\r\n\r\n") + 2);
   const signature = await signer.sign(
@@ -136,7 +136,11 @@ async function ownMail(text: string, more: Partial<Body> = {}): Promise<OwnMail>
   };
 }
 
-async function send(body: Body, rules: SinkRules, own = true): Promise<{ sink: Sink; said: string; carried: Carried }> {
+async function send(
+  body: ReplayableBody,
+  rules: SinkRules,
+  own = true,
+): Promise<{ sink: Sink; said: string; carried: Carried }> {
   const sink = await startSink(rules);
   const downgrade = createDowngrade({
     signer,
@@ -223,7 +227,7 @@ test("rejects system mail and forwards with 5.6.7 if the header cannot be expres
 test("rejects an 8-bit header that is not UTF-8 with 5.6.3, but only if 8BITMIME is missing", async () => {
   const body = await ownMail("From: app@here.example\nSubject: x\n\nx\n", { eightBit: true });
   const text = Buffer.from("From: app@here.example\r\nSubject: \xfc\r\n\r\nx\r\n", "latin1");
-  const odd: Body = { ...body, size: text.length, open: () => text };
+  const odd: ReplayableBody = { ...body, size: text.length, open: () => text };
   assert.match((await send(odd, OLD)).said, /^permanent 554 5\.6\.3/);
   assert.match((await send(odd, { hideSMTPUTF8: true })).said, /^delivered/);
 });

@@ -4,7 +4,7 @@ import { planSevenBit, sevenBitBody, sevenBitHeader } from "../../protocol/mime/
 import { createHeaderEnd, readHeader } from "../../protocol/rfc5322/index.ts";
 import type { Signer, Signing } from "../authenticate/index.ts";
 import type { SmtpReply } from "../messages/index.ts";
-import type { Body, Downgrade } from "../outbound/index.ts";
+import type { ReplayableBody, Downgrade } from "../outbound/index.ts";
 import { asciiHeader } from "./ascii-header.ts";
 import { takeOwnSignatures, type FindKey } from "./own-signatures.ts";
 
@@ -61,7 +61,7 @@ export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
     open: () => AsyncIterable<Uint8Array>,
     signing: Signing,
     eightBit: boolean,
-  ): Promise<Body> {
+  ): Promise<ReplayableBody> {
     let size = header.length;
     async function* counted() {
       for await (const chunk of open()) {
@@ -98,7 +98,7 @@ function fieldsOf(header: Uint8Array) {
  * Splits a message into the header section and a reader for the rest, which starts with the empty line. The reader
  * opens the body on the first read.
  */
-async function splitBody(body: Body): Promise<{ header: Buffer; open: () => AsyncIterable<Uint8Array> }> {
+async function splitBody(body: ReplayableBody): Promise<{ header: Buffer; open: () => AsyncIterable<Uint8Array> }> {
   const scan = createHeaderEnd();
   const begun: Uint8Array[] = [];
   let end: number | undefined;
@@ -126,7 +126,7 @@ async function* pieces(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function* after(length: number, body: Body): AsyncGenerator<Uint8Array> {
+async function* after(length: number, body: ReplayableBody): AsyncGenerator<Uint8Array> {
   let skip = length;
   for await (const chunk of pieces(await body.open())) {
     const from = Math.min(skip, chunk.length);

@@ -1,5 +1,5 @@
 import { fieldRanges } from "../../protocol/rfc5322/index.ts";
-import type { DkimKey, Signing } from "../authenticate/index.ts";
+import type { PemSigningKey, Signing } from "../authenticate/index.ts";
 
 /** The local signatures at the top of a queued message, and the rest of the header section. */
 interface OwnSignatures {
@@ -10,14 +10,14 @@ interface OwnSignatures {
 }
 
 /** Finds a local DKIM key; undefined for foreign keys. */
-export type FindKey = (domain: string, selector: string) => Promise<DkimKey | undefined>;
+export type FindKey = (domain: string, selector: string) => Promise<PemSigningKey | undefined>;
 
 /**
  * Removes the leading signature fields that were created with local keys. Foreign signatures are below the local trace fields or Message-ID
  * and are not removed.
  */
 export async function takeOwnSignatures(header: Uint8Array, findKey: FindKey): Promise<OwnSignatures> {
-  const dkim: DkimKey[] = [];
+  const dkim: PemSigningKey[] = [];
   let set: Record<string, string> = {};
   let seal: Signing["seal"];
   let below = 0;
@@ -44,7 +44,7 @@ export async function takeOwnSignatures(header: Uint8Array, findKey: FindKey): P
   return { rest: Buffer.from(header.subarray(below)), signing: { dkim, ...(seal && { seal }) } };
 }
 
-async function keyOf(field: string, findKey: FindKey): Promise<DkimKey | undefined> {
+async function keyOf(field: string, findKey: FindKey): Promise<PemSigningKey | undefined> {
   const [domain, selector] = [tagOf(field, "d"), tagOf(field, "s")];
   return domain === undefined || selector === undefined ? undefined : findKey(domain, selector);
 }

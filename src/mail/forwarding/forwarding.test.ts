@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { systemClock } from "../../kernel/index.ts";
-import type { Routed } from "../routing/index.ts";
+import type { OwnedRoute } from "../routing/index.ts";
 import { createAuthenticator, type Verdict } from "../authenticate/index.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
 import { startSink, type SinkRules } from "../outbound/outbound.testing.ts";
@@ -27,7 +27,7 @@ const FIELDS =
   "From: Alice <alice@a.example>\nTo: info@one.example\nSubject: hello\nDate: Mon, 5 Jan 2026 07:08:09 +0000\nMessage-ID: <1@a.example>\n";
 // Contains dots that need stuffing, non-text bytes, trailing white space and empty lines.
 const BODY = "..dot\r\n.\r\n\xe9\xff \t\r\n--\r\ntail  \r\n\r\n\r\n";
-const toBob: Routed = { kind: "forward", to: ["bob@there.example"], account: "acc", zone: "one" };
+const toBob: OwnedRoute = { kind: "forward", to: ["bob@there.example"], account: "acc", zone: "one" };
 
 async function setUp(
   t: TestContext,

@@ -9,7 +9,7 @@ import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
 import { createAuthenticator, createSigner } from "../authenticate/index.ts";
 import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
-import type { SigningKey } from "../dkim-keys/index.ts";
+import type { DkimSigningKey } from "../dkim-keys/index.ts";
 import { createDowngrade } from "../downgrade/index.ts";
 import { foldReplies } from "../inbound/index.ts";
 import { memoryTrace, runtimeOf } from "../mail.testing.ts";
@@ -24,7 +24,7 @@ import { createForwarding } from "./forwarding.ts";
 
 const PEER = "192.0.2.10";
 
-const signing = (domain: string): SigningKey => ({ ...keyOf(domain), algorithm: "rsa" });
+const signing = (domain: string): DkimSigningKey => ({ ...keyOf(domain), algorithm: "rsa" });
 
 /** Senders are at a.example, for which PEER may send; all servers run on the local machine. */
 export const DNS: Record<string, unknown[] | Error> = {

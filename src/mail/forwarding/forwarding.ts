@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Signer } from "../authenticate/index.ts";
-import type { SigningKey } from "../dkim-keys/index.ts";
+import type { DkimSigningKey } from "../dkim-keys/index.ts";
 import {
   formatField,
   prepend,
@@ -14,17 +14,17 @@ import {
   type Transport,
 } from "../messages/index.ts";
 import { createLoopMarks } from "./loop.ts";
-import { forwardingSender, type SenderDeps } from "./sender.ts";
+import { forwardingSender, type ForwardSenderDeps } from "./sender.ts";
 import { passedOn, traceFields } from "./trace-fields.ts";
 import type { ForwardRequest, Forwarding } from "./types.ts";
 
-interface ForwardingOptions extends SenderDeps {
+interface ForwardingOptions extends ForwardSenderDeps {
   transport: Transport;
   signer: Signer;
   /** Returns the signing keys of a customer's domain; empty if there are no keys. Must be served from memory. */
-  keysOf(name: { zone: string; domain: string }): Promise<readonly SigningKey[]>;
+  keysOf(name: { zone: string; domain: string }): Promise<readonly DkimSigningKey[]>;
   /** Returns the keys of the forward domain; its RSA key also creates ARC seals (RFC 8617 allows only RSA). */
-  serviceKey(): Promise<readonly SigningKey[]>;
+  serviceKey(): Promise<readonly DkimSigningKey[]>;
   /** Keys for recognizing messages that were forwarded here before; the first key creates the marks. */
   loopKeys: readonly [string, ...string[]];
   /** Stores a reply while it is being signed. */
@@ -40,7 +40,7 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
   const { transport, signer, serviceKey, loopKeys, spool, ids } = options;
   const loops = createLoopMarks(loopKeys);
 
-  const keysOf = async (zone: string | undefined, address: string): Promise<readonly SigningKey[]> =>
+  const keysOf = async (zone: string | undefined, address: string): Promise<readonly DkimSigningKey[]> =>
     zone === undefined ? [] : options.keysOf({ zone, domain: domainOf(address).toLowerCase() });
 
   async function signed(message: MailSource, { verdict, zone, rcpt }: ForwardRequest): Promise<string> {

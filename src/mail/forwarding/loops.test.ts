@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Routed } from "../routing/index.ts";
+import type { OwnedRoute } from "../routing/index.ts";
 import { DNS, namesOf, openPlace, ownRecords, signedBy, startHost } from "./forwarding.testing.ts";
 import { createLoopMarks, LOOP_FIELD } from "./loop.ts";
 
@@ -11,7 +11,7 @@ const MESSAGE = await signedBy(
   "From: alice@a.example\nTo: any@one.example\nMessage-ID: <1@a.example>\n\nround\n",
 );
 const KNOWN = { ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example", "two.example") };
-const to = (address: string, zone: string): Routed => ({ kind: "forward", to: [address], zone });
+const to = (address: string, zone: string): OwnedRoute => ({ kind: "forward", to: [address], zone });
 
 test("catch-all rules of two servers that point to each other: the sender gets a bounce, and no mailbox gets a hundred messages", async (t) => {
   const places = [await openPlace(), await openPlace()] as const;

@@ -4,7 +4,7 @@ import type { Bounces } from "../bounces/index.ts";
 import type { ForwardRequest } from "./types.ts";
 import { isAuthenticatedSender } from "./sender-authenticated.ts";
 
-export interface SenderDeps {
+export interface ForwardSenderDeps {
   srs: Pick<Srs, "forward" | "isOurs">;
   bounces: Pick<Bounces, "pathFor">;
   clock: Pick<Clock, "now">;
@@ -16,7 +16,7 @@ export interface SenderDeps {
  */
 export async function forwardingSender(
   { envelope, verdict, source, rcpt, account, zone }: ForwardRequest,
-  { srs, bounces, clock }: SenderDeps,
+  { srs, bounces, clock }: ForwardSenderDeps,
 ): Promise<{ from: string; senderAuthenticated: boolean }> {
   const { from: sender } = envelope;
   if (sender === "") return { from: "", senderAuthenticated: false };

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { createManualClock } from "../../kernel/index.ts";
 import { addressSet } from "../address-set.ts";
 import { createRate } from "./rate.ts";
-import { createConnectionLimits, type Slot } from "./connection-limits.ts";
+import { createConnectionLimits, type ConnectionSlot } from "./connection-limits.ts";
 
 function newLimits({ slots = 4, perNetwork = 3, restMs = 1000 } = {}) {
   const clock = createManualClock();
@@ -12,7 +12,7 @@ function newLimits({ slots = 4, perNetwork = 3, restMs = 1000 } = {}) {
   const evicted: string[] = [];
   function enter(ip: string, name = ip, { idle = true } = {}) {
     const place = limits.enter(ip, { idle, evict: () => void evicted.push(name) });
-    return place as Slot;
+    return place as ConnectionSlot;
   }
   return { clock, limits, enter, evicted };
 }
@@ -65,7 +65,7 @@ test("keeps its limits in any sequence of events", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const { clock, limits } = newLimits({ slots: 5, perNetwork: 2, restMs: 3 });
-      const inside: { key: string; place: Slot }[] = [];
+      const inside: { key: string; place: ConnectionSlot }[] = [];
       for (const { what, who, busy } of steps) {
         const one = inside[who % Math.max(inside.length, 1)];
         if (what === "advance") clock.advance(1);
@@ -75,7 +75,7 @@ test("keeps its limits in any sequence of events", () => {
           inside.splice(inside.indexOf(one), 1);
         } else if (what === "enter") {
           const key = `192.0.2.${who}`;
-          const member = { key, place: undefined as unknown as Slot };
+          const member = { key, place: undefined as unknown as ConnectionSlot };
           const place = limits.enter(key, { idle: !busy, evict: () => void inside.splice(inside.indexOf(member), 1) });
           if (typeof place === "object") inside.push(Object.assign(member, { place }));
         }

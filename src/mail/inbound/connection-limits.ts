@@ -10,7 +10,7 @@ interface ConnectionLimits {
    * `network`: the client's network has reached its maximum number of connections. `full`: all slots are in use, and no
    * connection is idle.
    */
-  enter(ip: string, holder: SlotHolder): Slot | "network" | "full";
+  enter(ip: string, holder: SlotHolder): ConnectionSlot | "network" | "full";
   readonly used: number;
 }
 
@@ -21,7 +21,7 @@ export interface SlotHolder {
   evict(): void;
 }
 
-export interface Slot {
+export interface ConnectionSlot {
   /** The holder changes while a connection is being established. */
   holder: SlotHolder;
   /** Reports that the client made progress. */
@@ -41,7 +41,7 @@ interface ConnectionLimitsOptions {
 
 interface Entry {
   network: Network;
-  slot: Slot;
+  slot: ConnectionSlot;
   since: number;
 }
 
@@ -114,7 +114,7 @@ export function createConnectionLimits({
       }
       const network = networks.get(key) ?? { key, entries: new Set<Entry>() };
       networks.set(key, network);
-      const slot: Slot = {
+      const slot: ConnectionSlot = {
         holder,
         active() {
           if (!all.delete(entry)) return;

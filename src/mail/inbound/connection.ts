@@ -10,7 +10,7 @@ import {
 } from "../../protocol/smtp/index.ts";
 import { createDeadline } from "./deadline.ts";
 import { createIncomingMessage, type IncomingMessage } from "./incoming-message.ts";
-import type { Slot, SlotHolder } from "./connection-limits.ts";
+import type { ConnectionSlot, SlotHolder } from "./connection-limits.ts";
 import { cipherOf, serverTls } from "./server-tls.ts";
 import { envelopeOf, type SmtpClient, type SmtpHandlers } from "./session.ts";
 
@@ -45,14 +45,14 @@ interface ConnectionDeps<User> {
   tls: Pick<TlsSource, "context"> | undefined;
   handlers: SmtpHandlers<User>;
   /** The connection's slot. */
-  slot: Slot;
+  slot: ConnectionSlot;
   /** The server ends each session as soon as it is not busy. */
   shuttingDown(): boolean;
   onError(err: Error): void;
   onClose(): void;
 }
 
-export interface Connection extends SlotHolder {
+export interface SmtpConnection extends SlotHolder {
   /**
    * Ends the session unless a message is being received or processed, or a handler is deciding. With `force`, ends it
    * in any case.
@@ -87,7 +87,7 @@ const SHUTTING_DOWN: Reply = { code: 421, enhanced: "4.3.2", text: "Server shutt
 const FAULT: Reply = { code: 451, enhanced: "4.3.0", text: "Error: internal server error" };
 
 /** Starts the session with the greeting. */
-export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
+export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConnection {
   const { name, ip, limits, handlers, slot } = deps;
   let { socket } = deps;
   const session = createServerSession({ ...deps, maxCommand: MAX_COMMAND, tls: cipherOf(socket) });
@@ -350,7 +350,7 @@ export function createConnection<User>(deps: ConnectionDeps<User>): Connection {
     clearTimeout(flushing);
   }
 
-  const connection: Connection = {
+  const connection: SmtpConnection = {
     get idle() {
       return !deciding && !upgrading;
     },

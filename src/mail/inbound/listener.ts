@@ -3,7 +3,7 @@ import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { receivedField } from "../../protocol/smtp/index.ts";
-import { refusalOf, replyOf } from "../errors.ts";
+import { smtpErrorOf, replyOf } from "../errors.ts";
 import {
   MAX_MESSAGE_BYTES,
   type Spool,
@@ -143,7 +143,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       return onList ?? (await checkRecipient?.(rcpt, client.envelope()));
     } catch (err) {
       log.error({ err, rcpt }, "smtp: failed to check a recipient");
-      return replyOf(refusalOf(err));
+      return replyOf(smtpErrorOf(err));
     }
   }
 

@@ -4,10 +4,10 @@ import { plainAddress } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import type { ServerExtensions, SessionLimits } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
-import { createConnection, type Connection, type SessionTimeouts } from "./connection.ts";
+import { createSmtpConnection, type SmtpConnection, type SessionTimeouts } from "./connection.ts";
 import { addressSet } from "../address-set.ts";
 import { readProxied } from "./proxied.ts";
-import { createConnectionLimits, type Slot } from "./connection-limits.ts";
+import { createConnectionLimits, type ConnectionSlot } from "./connection-limits.ts";
 import { serverTls } from "./server-tls.ts";
 import type { SmtpHandlers } from "./session.ts";
 
@@ -114,7 +114,7 @@ export async function startSmtpServer<User>(options: SmtpServerOptions<User>): P
 /** Takes new sockets through the PROXY header, the connection limits and implicit TLS, and starts a session. */
 function createAcceptance<User>(options: SmtpServerOptions<User>) {
   const { name, limits, tls, secure = false, clock, log } = options;
-  const sessions = new Set<Connection>();
+  const sessions = new Set<SmtpConnection>();
   /** Sockets that have no session yet. */
   const pending = new Set<Socket>();
   const admission = createConnectionLimits({
@@ -159,7 +159,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
     socket.destroySoon();
   }
 
-  function startTls(socket: Socket, ip: string, slot: Slot) {
+  function startTls(socket: Socket, ip: string, slot: ConnectionSlot) {
     const secured = serverTls(socket, tls!);
     // Destroying the plain socket during a handshake leaves the TLS socket open.
     const hangUp = () => void secured.destroy();
@@ -181,8 +181,8 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
       });
   }
 
-  function startSession(socket: Socket, ip: string, slot: Slot) {
-    const connection: Connection = createConnection({
+  function startSession(socket: Socket, ip: string, slot: ConnectionSlot) {
+    const connection: SmtpConnection = createSmtpConnection({
       ...options,
       tls,
       socket,

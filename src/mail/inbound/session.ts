@@ -1,6 +1,6 @@
 import { UserError, type Log } from "../../kernel/index.ts";
-import type { Credentials, ServerSession } from "../../protocol/smtp/index.ts";
-import { mailErrors, mebibytes, refusalOf, replyOf } from "../errors.ts";
+import type { SaslCredentials, ServerSession } from "../../protocol/smtp/index.ts";
+import { mailErrors, mebibytes, smtpErrorOf, replyOf } from "../errors.ts";
 import type { DsnRequest, Spool, Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 import type { IncomingData } from "./incoming-message.ts";
 import type { OnRefused } from "./types.ts";
@@ -20,7 +20,7 @@ export interface SmtpClient<User = unknown> {
 /** Decisions about a session. A command is accepted if the handler returns no reply. */
 export interface SmtpHandlers<User = unknown> {
   onConnect?(client: SmtpClient<User>): void;
-  onAuth?(credentials: Credentials, client: SmtpClient<User>): Promise<{ user: User } | { reply: SmtpReply }>;
+  onAuth?(credentials: SaslCredentials, client: SmtpClient<User>): Promise<{ user: User } | { reply: SmtpReply }>;
   onMail?(from: string, client: SmtpClient<User>): Promise<SmtpReply | undefined>;
   onRecipient?(rcpt: string, client: SmtpClient<User>): Promise<SmtpReply | undefined>;
   /** Called at the beginning of the message. Must read the message to its end; the reply is sent after that. */
@@ -68,7 +68,7 @@ export function createReception<User>({ messageBytes, begin, accept, spool, log,
       const received = { envelope, client };
       return await accept(await collect(data, received), received);
     } catch (err) {
-      const refusal = refusalOf(err);
+      const refusal = smtpErrorOf(err);
       // The cause of an internal error appears only in the log.
       if (data.errored === null && refusal !== err)
         log.error({ err, ip: envelope.ip }, "smtp: failed to accept a message");

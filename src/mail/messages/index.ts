@@ -9,7 +9,7 @@ export type {
   Envelope,
   MailSource,
   Outbound,
-  Route,
+  MailRoute,
   DeliveryResult,
   Trace,
   TraceEvent,

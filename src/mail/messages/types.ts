@@ -42,7 +42,7 @@ export type DeliveryResult = { rcpt: string } & (
 );
 
 /** Destination of a recipient's mail. "report" means the statistics of the recipient's zone. */
-export type Route =
+export type MailRoute =
   | { kind: "forward"; to: string[] }
   | { kind: "worker"; script: string }
   | { kind: "report" }

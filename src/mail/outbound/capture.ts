@@ -1,11 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, type Log } from "../../kernel/index.ts";
-import { refusalOf, replyOf } from "../errors.ts";
+import { smtpErrorOf, replyOf } from "../errors.ts";
 import type { Outbound, DeliveryResult, Transport } from "../messages/index.ts";
 import { fileStem, safeFilename } from "./filename.ts";
 import { createSpareFiles } from "./spare-files.ts";
-import { writeWhole, type Content } from "./whole-file.ts";
+import { writeWhole, type FileContent } from "./whole-file.ts";
 
 /** A message that was written instead of sent, and the paths of its files, starting with the `.eml` file. */
 export interface Captured {
@@ -35,7 +35,7 @@ export function createCapture({
   const made = new Set<string>();
   const spares = createSpareFiles({ dir: join(dir, ".spare") });
 
-  async function write(folder: string, name: string, content: Content): Promise<string> {
+  async function write(folder: string, name: string, content: FileContent): Promise<string> {
     const path = join(dir, folder, name);
     if (made.has(folder)) {
       try {
@@ -93,7 +93,7 @@ export function createCapture({
       } catch (err) {
         // The reply is visible to the sender, so only the log contains the path.
         log?.error({ err, dir }, `outbound: failed to write a message to ${dir}: ${messageOf(err)}`);
-        const reply = replyOf(refusalOf(err));
+        const reply = replyOf(smtpErrorOf(err));
         return mail.to.map((rcpt): DeliveryResult => ({ rcpt, ok: false, temporary: true, reply }));
       }
       onWritten?.({ mail, files });

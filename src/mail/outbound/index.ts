@@ -12,7 +12,7 @@ export { createCarrier } from "./smtp/carrier.ts";
 export { DEFAULT_TIMEOUTS } from "./smtp/timeouts.ts";
 export { createSpareFiles } from "./spare-files.ts";
 export type {
-  Body,
+  ReplayableBody,
   Carried,
   Downgrade,
   MailResolver,

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { after } from "node:test";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
-import type { Body, MailResolver, Parcel } from "./types.ts";
+import type { ReplayableBody, MailResolver, Parcel } from "./types.ts";
 
 /** Test helpers for outbound mail: scripted next hops and DNS. */
 
@@ -167,7 +167,7 @@ export function resolverOf(zone: Zone): MailResolver & { queries: string[] } {
   };
 }
 
-export const bodyOf = (text: string | Buffer): Body => {
+export const bodyOf = (text: string | Buffer): ReplayableBody => {
   const octets = Buffer.from(text as string);
   return { size: octets.length, eightBit: octets.some((octet) => octet > 127), utf8Header: false, open: () => octets };
 };
@@ -175,7 +175,7 @@ export const bodyOf = (text: string | Buffer): Body => {
 export const parcelOf = (
   to: string[],
   text = "Subject: x\r\n\r\nhello\r\n",
-  more: { from?: string } & { body?: Body; ret?: "FULL" | "HDRS"; envid?: string } = {},
+  more: { from?: string } & { body?: ReplayableBody; ret?: "FULL" | "HDRS"; envid?: string } = {},
 ): Parcel => ({
   from: "a@sender.example",
   body: bodyOf(text),

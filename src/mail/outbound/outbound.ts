@@ -1,6 +1,6 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { createCommits, type Db, type Events, type ObjectStore } from "../../store/index.ts";
-import { refusalOf, replyOf } from "../errors.ts";
+import { smtpErrorOf, replyOf } from "../errors.ts";
 import {
   MAX_MESSAGE_BYTES,
   type Outbound,
@@ -233,7 +233,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       const { refused } = await queue.enqueue(mail, replies ? { replies } : {});
       return settledBut(mail.to, refused).map((one) => (one.ok ? { ...one, queued: true } : one));
     } catch (err) {
-      const refusal = refusalOf(err);
+      const refusal = smtpErrorOf(err);
       if (refusal.kind === "fault") log.error({ err }, "outbound: failed to queue a message");
       const reply = replyOf(refusal);
       return mail.to.map((rcpt) => ({ rcpt, ok: false, temporary: reply.code < 500, reply }));

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/index.ts";
-import { refusalOf, replyOf } from "../errors.ts";
+import { smtpErrorOf, replyOf } from "../errors.ts";
 import type { Outbound, DeliveryResult, SmtpReply, Trace } from "../messages/index.ts";
 import { destined, senderOf } from "./addresses.ts";
 import { factsOf } from "./queue/facts.ts";
@@ -85,7 +85,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
       }
       return results;
     } catch (err) {
-      const said = replyOf(refusalOf(err));
+      const said = replyOf(smtpErrorOf(err));
       return mail.to.map((rcpt) => ({ rcpt, outcome: said.code < 500 ? "temporary" : "permanent", reply: said }));
     } finally {
       clearTimeout(timer);

@@ -111,7 +111,7 @@ export interface SmartHost {
 }
 
 /** Content that can be read again for every delivery attempt. */
-export interface Body {
+export interface ReplayableBody {
   size: number;
   /** True if any octet is not ASCII: for a server without 8BITMIME, the message is encoded (RFC 6152 3). */
   eightBit: boolean;
@@ -125,9 +125,9 @@ export interface Body {
  * the message was written by a local account, so its header may be changed too. Rejects if the message cannot be read.
  */
 export type Downgrade = (
-  body: Body,
+  body: ReplayableBody,
   server: { own: boolean; eightBitMime: boolean; smtpUtf8: boolean },
-) => Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }>;
+) => Promise<{ ok: true; body: ReplayableBody } | { ok: false; reply: SmtpReply }>;
 
 /** One message for recipients that share a next hop. */
 export interface Parcel {
@@ -135,7 +135,7 @@ export interface Parcel {
   /** True if a local account wrote the message. Default false. */
   own?: boolean;
   to: ParcelRecipient[];
-  body: Body;
+  body: ReplayableBody;
   ret?: "FULL" | "HDRS";
   envid?: string;
 }

@@ -11,7 +11,7 @@ import type { SpareFile, SpareFiles } from "./spare-files.ts";
 const AT_ONCE = 256 * 1024;
 
 /** The content of a new file; `file` is an existing, immutable file with the same bytes. */
-export interface Content {
+export interface FileContent {
   open(): Readable | Uint8Array;
   file?: string;
 }
@@ -20,7 +20,7 @@ export interface Content {
  * Writes a file atomically: under a temporary name first, then renamed. It survives a killed process, but is not
  * synced, so a power failure may lose the most recent files.
  */
-export async function writeWhole(path: string, content: Content, spares: SpareFiles): Promise<void> {
+export async function writeWhole(path: string, content: FileContent, spares: SpareFiles): Promise<void> {
   if (content.file !== undefined && (await linked(content.file, path))) return;
   const body = content.open();
   if (!(body instanceof Uint8Array) || body.length > AT_ONCE) return writeAlong(path, body);

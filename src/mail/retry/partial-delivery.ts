@@ -1,5 +1,5 @@
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
-import type { Delivery, Outcome, Tell } from "../actions/index.ts";
+import type { Delivery, DeliveryOutcome, Tell } from "../actions/index.ts";
 import { isAuthenticatedSender } from "../forwarding/index.ts";
 import type { DeliveryResult } from "../messages/index.ts";
 import type { Bounces } from "../bounces/index.ts";
@@ -13,7 +13,7 @@ interface PartialDeliveryDeps {
   log: Log;
 }
 
-type Failed = Outcome & { result: Extract<DeliveryResult, { ok: false }> };
+type Failed = DeliveryOutcome & { result: Extract<DeliveryResult, { ok: false }> };
 
 /**
  * Decides which results of a message with several recipients the SMTP reply reports, since SMTP has one reply after
@@ -89,14 +89,14 @@ export function createPartialDelivery({ retries, bounces, tell, clock, log }: Pa
   return async (
     id: string,
     delivery: Delivery | undefined,
-    outcomes: readonly Outcome[],
+    outcomes: readonly DeliveryOutcome[],
   ): Promise<DeliveryResult[]> => {
     const failed = outcomes.filter((one): one is Failed => !one.result.ok);
     const [later, never] = [
       failed.filter(({ result }) => result.temporary),
       failed.filter(({ result }) => !result.temporary),
     ];
-    const taken = new Set<Outcome>();
+    const taken = new Set<DeliveryOutcome>();
     const take = (some: Failed[], detail: Record<string, unknown>) => {
       for (const one of some) {
         taken.add(one);

@@ -5,7 +5,7 @@ import { routingErrors } from "./errors.ts";
 import { examine, foreignMx, spfOf, type Examined } from "./examine.ts";
 import { deleteName, keepName, namesOf, touchZone, type NameRow } from "./names-table.ts";
 import { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
-import { ownerOf } from "./owner.ts";
+import { recordOwner } from "./owner.ts";
 import type { RoutingDeps } from "./deps.ts";
 import { txtText } from "../../protocol/dns/index.ts";
 import { includes, withInclude, withoutInclude } from "../../protocol/spf/index.ts";
@@ -97,7 +97,7 @@ export function createRoutingDns({
   }
 
   async function publish(zone: Zone, name: string, there: readonly DnsRecord[]): Promise<void> {
-    const owner = ownerOf(zone, name);
+    const owner = recordOwner(zone, name);
     // A second SPF record alongside a foreign one would invalidate both.
     const alone = spfOf(name, there).every(({ managedBy }) => managedBy === owner);
     const records = [
@@ -115,7 +115,7 @@ export function createRoutingDns({
 
   async function disableName(zone: Zone, row: NameRow): Promise<void> {
     // Records are removed first: as long as they attract mail, it is accepted.
-    await managed.remove(zone, ownerOf(zone, row.name));
+    await managed.remove(zone, recordOwner(zone, row.name));
     await leaveSpf(zone, row);
     await db.transaction<RoutingTables, void>(async (tx) => {
       await touchZone(tx, zone, {}, clock);
@@ -137,7 +137,7 @@ export function createRoutingDns({
       const rows = await namesOf(tables, zone.id);
       await checkName(zone, name, rows);
       const there = await managed.at(zone.id, name, ["MX", "TXT"]);
-      const foreign = foreignMx(name, mxRecords(name, hosts), there, ownerOf(zone, name)).sort(
+      const foreign = foreignMx(name, mxRecords(name, hosts), there, recordOwner(zone, name)).sort(
         (a, b) => a.priority! - b.priority! || (a.content < b.content ? -1 : 1),
       );
       if (foreign.length > 0)
@@ -174,7 +174,7 @@ export function createRoutingDns({
     async unlock(zone, given) {
       const name = nameIn(zone, given);
       await enabledRow(zone, name);
-      await managed.lock(zone, ownerOf(zone, name), false);
+      await managed.lock(zone, recordOwner(zone, name), false);
       await db.transaction<RoutingTables, void>((tx) => touchZone(tx, zone, {}, clock));
     },
     async needed(zone, given) {
@@ -192,7 +192,7 @@ export function createRoutingDns({
           await Promise.all(dkimRecords(name, keys).map((record) => managed.at(zone.id, record.name, ["TXT"])))
         ).flat(),
       ];
-      const found = examine(needed, there, { spfInclude: hosts.spfInclude, owner: ownerOf(zone, name) });
+      const found = examine(needed, there, { spfInclude: hosts.spfInclude, owner: recordOwner(zone, name) });
       const unresolved = found.problems.length > 0 ? [] : ((await verifier?.missing(name, needed)) ?? []);
       return {
         ...found,

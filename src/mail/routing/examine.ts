@@ -101,7 +101,7 @@ const shown = (record: DnsRecord): NeededRecord => ({
   ttl: 1,
 });
 
-export function statusOf(enabled: boolean, { problems, unlocked }: Examined): RoutingStatus {
+export function routingStatus(enabled: boolean, { problems, unlocked }: Examined): RoutingStatus {
   if (!enabled) return "unconfigured";
   if (problems.length > 0) return "misconfigured";
   return unlocked ? "unlocked" : "ready";

@@ -1,4 +1,4 @@
-import { keyOf, untagged, type Recipient } from "../recipient.ts";
+import { recipientKey, untagged, type Recipient } from "../recipient.ts";
 import { compilePattern, isPattern } from "./patterns.ts";
 import { targetOf } from "./rules-table.ts";
 import type { Rule, Why } from "./types.ts";
@@ -43,13 +43,13 @@ export function matchRecipient(
   { zone, supportSubaddress, literal, patterns, catchAll }: MatchTable,
   recipient: Recipient,
 ): Match | undefined {
-  const exact = literal.get(keyOf(recipient));
+  const exact = literal.get(recipientKey(recipient));
   if (exact !== undefined) return { rule: exact, why: "literal" };
   const plain = supportSubaddress ? untagged(recipient) : undefined;
-  const tagged = plain && literal.get(keyOf(plain));
+  const tagged = plain && literal.get(recipientKey(plain));
   if (tagged !== undefined) return { rule: tagged, why: "subaddress" };
   const pattern = patterns.find(
-    ({ matches }) => matches(keyOf(recipient)) || (plain !== undefined && matches(keyOf(plain))),
+    ({ matches }) => matches(recipientKey(recipient)) || (plain !== undefined && matches(recipientKey(plain))),
   );
   if (pattern !== undefined) return { rule: pattern.rule, why: "pattern" };
   return catchAll !== undefined && recipient.domain === zone.name ? { rule: catchAll, why: "catch-all" } : undefined;

@@ -5,7 +5,7 @@ import type { Zone } from "../../zones/index.ts";
 const MAX_OWNER = 100;
 
 /** The owner under which the zones domain manages the records of a service for a name. */
-export function ownerOf(
+export function recordOwner(
   zone: Pick<Zone, "name">,
   name: string,
   service: "email-routing" | "email-sending" = "email-routing",

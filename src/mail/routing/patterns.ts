@@ -11,7 +11,7 @@ export const MAX_PATTERNS = 20;
 /** Maximum number of instructions in a compiled pattern. RE2 matches in time linear in instructions times address length. */
 const MAX_PROGRAM = 500;
 
-/** Compiles a pattern to a matcher for addresses in `keyOf` form. Throws UserError invalidInput for an invalid pattern. */
+/** Compiles a pattern to a matcher for addresses in `recipientKey` form. Throws UserError invalidInput for an invalid pattern. */
 export function compilePattern({ type, value }: PatternMatcher, zone: string): (address: string) => boolean {
   const source = type === "glob" ? globSource(value, zone) : value;
   let compiled: RE2JS;

@@ -2,12 +2,12 @@ import type { Zone } from "../../zones/index.ts";
 import { routingErrors } from "./errors.ts";
 import { namesCalled } from "./names-table.ts";
 import type { RoutingDeps } from "./deps.ts";
-import { keyOf, readRecipient } from "../recipient.ts";
+import { recipientKey, readRecipient } from "../recipient.ts";
 import { checkAction, checkMatcher } from "./rule-check.ts";
 import { rulesOf, rulesOwnedBy, targetOf } from "./rules-table.ts";
 import { sameAction, type Rules } from "./rules.ts";
 import type { RoutingTables } from "./tables.ts";
-import type { Action, Rule, RuleRequest } from "./types.ts";
+import type { RuleAction, Rule, RuleRequest } from "./types.ts";
 
 /** The addresses in a worker's configuration file. */
 export interface PlanRequest {
@@ -37,7 +37,7 @@ export interface PlannedZone {
 interface Wanted {
   target: string;
   catchAll: boolean;
-  action: Action;
+  action: RuleAction;
   enabled: boolean;
 }
 
@@ -83,7 +83,7 @@ export function createPlanner(
         throw routingErrors.invalidInput({ reason: `${JSON.stringify(matchers[0]?.value ?? "")} is not an address.` });
       const zone = await routedIn(account, recipient.domain, hidden);
       checkMatcher(matchers, zone.name, false);
-      add(zone, { target: keyOf(recipient), catchAll: false, action: checkAction(actions), enabled });
+      add(zone, { target: recipientKey(recipient), catchAll: false, action: checkAction(actions), enabled });
     }
     for (const { target, rule } of catchAll) {
       const domain = /^\*@(.+)$/.exec(target.trim().toLowerCase())?.[1];

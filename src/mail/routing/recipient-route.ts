@@ -1,10 +1,10 @@
 import type { Settings } from "../../kernel/settings.ts";
 import type { LiveWorkers, Scripts } from "../../workers/index.ts";
-import type { Route } from "../messages/index.ts";
+import type { MailRoute } from "../messages/index.ts";
 import type { Resolution } from "./types.ts";
 
 /** The route of a recipient, with the account and zone that own the mail. */
-export type Routed = Route & {
+export type OwnedRoute = MailRoute & {
   account?: string | undefined;
   zone?: string | undefined;
   /** True if the recipient is rejected with a 4xx reply because the cause may be temporary. */
@@ -31,7 +31,7 @@ export function createRecipientRoute({
   scripts,
   reports,
   sends,
-}: RecipientRouteDeps): (recipient: string) => Promise<Routed> {
+}: RecipientRouteDeps): (recipient: string) => Promise<OwnedRoute> {
   const forwardDomain = email.forward_domain.toLowerCase();
   const label = `${email.sending_label}.`;
 
@@ -53,7 +53,11 @@ export function createRecipientRoute({
 }
 
 /** Every worker has the address `<worker>@<account label>.<workers domain>`. */
-async function workerRoute(recipient: string, domain: string, scripts: Pick<Scripts, "bySubdomain">): Promise<Routed> {
+async function workerRoute(
+  recipient: string,
+  domain: string,
+  scripts: Pick<Scripts, "bySubdomain">,
+): Promise<OwnedRoute> {
   const at = recipient.lastIndexOf("@");
   const host = recipient.slice(at + 1).toLowerCase();
   if (!host.endsWith(`.${domain}`)) return { kind: "none" };
@@ -66,7 +70,7 @@ async function workerRoute(recipient: string, domain: string, scripts: Pick<Scri
 }
 
 /** Returns the worker of a route. Within the mail domain, a worker is named `<account>/<script>`. */
-export function workerOf(name: string): Parameters<LiveWorkers["email"]>[0] {
+export function workerNamed(name: string): Parameters<LiveWorkers["email"]>[0] {
   const slash = name.indexOf("/");
   return { account: name.slice(0, slash), script: name.slice(slash + 1) };
 }

@@ -1,8 +1,8 @@
 import { isWithin } from "../../protocol/dns/index.ts";
 import { routingErrors } from "./errors.ts";
 import { compilePattern } from "./patterns.ts";
-import { keyOf, readRecipient } from "../recipient.ts";
-import type { Action, Matcher, PatternMatcher, RuleRequest, RuleSource } from "./types.ts";
+import { recipientKey, readRecipient } from "../recipient.ts";
+import type { RuleAction, Matcher, PatternMatcher, RuleRequest, RuleSource } from "./types.ts";
 
 const MAX_NAME = 256;
 const MAX_VALUE = 90;
@@ -16,7 +16,7 @@ export interface RuleDeps {
   enabled: boolean;
   priority: number;
   matcher: Matcher;
-  action: Action;
+  action: RuleAction;
   source: RuleSource;
   owner: string | null;
 }
@@ -100,7 +100,7 @@ function checkRecipient(value: string | undefined, zone: string): string {
   return text;
 }
 
-export function checkAction(actions: RuleRequest["actions"], extended = false): Action {
+export function checkAction(actions: RuleRequest["actions"], extended = false): RuleAction {
   const [action] = actions;
   if (action === undefined || actions.length > 1) throw refuse(`A rule has one action; this has ${actions.length}.`);
   const { type, value = [] } = action;
@@ -135,7 +135,7 @@ function checkDestinations(values: readonly string[]): string[] {
   if (values.length > MAX_DESTINATIONS)
     throw refuse(`A forward has at most ${MAX_DESTINATIONS} destination addresses; this has ${values.length}.`);
   const addresses = values.map(checkDestination);
-  if (new Set(addresses.map((address) => keyOf(readRecipient(address)!))).size < addresses.length)
+  if (new Set(addresses.map((address) => recipientKey(readRecipient(address)!))).size < addresses.length)
     throw refuse("A destination address is listed twice.");
   return addresses;
 }

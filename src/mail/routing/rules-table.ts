@@ -3,18 +3,18 @@ import { sql, type ExpressionBuilder } from "kysely";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import { offsetOf } from "../../kernel/index.ts";
 import { addressCalled, type AddressExecutor } from "../addresses/index.ts";
-import { keyOf, readRecipient } from "../recipient.ts";
+import { recipientKey, readRecipient } from "../recipient.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
-import type { Action, Matcher, Rule } from "./types.ts";
+import type { RuleAction, Matcher, Rule } from "./types.ts";
 
 type Row = RoutingTables["email_routing_rules"];
 
 /** The normalized address of a literal matcher, for comparison with recipients. */
 export const targetOf = (matcher: Matcher): string | null =>
   matcher.type === "literal" ? addressKey(matcher.value) : null;
-export const destinationsOf = (action: Action): string[] =>
+export const destinationsOf = (action: RuleAction): string[] =>
   action.type === "forward" ? action.value.map(addressKey) : [];
-const addressKey = (address: string) => keyOf(readRecipient(address)!);
+const addressKey = (address: string) => recipientKey(readRecipient(address)!);
 
 /** The catch-all rule exists even before it has a row: its id is derived from the zone's. */
 export const catchAllId = (zone: string): string =>
@@ -182,7 +182,7 @@ async function stillAwaiting(db: RoutingExecutor, account: string, destination: 
 
 const linesOf = (text: string | null): string[] => (text ?? "").split("\n").filter((line) => line !== "");
 
-function destinationColumns(action: Action): Pick<Row, "destination" | "destinations"> {
+function destinationColumns(action: RuleAction): Pick<Row, "destination" | "destinations"> {
   const all = destinationsOf(action);
   return { destination: all[0] ?? null, destinations: all.length > 1 ? `\n${all.join("\n")}\n` : null };
 }
@@ -215,7 +215,7 @@ const fromRow = (row: Row): Rule => ({
   awaiting: row.awaiting === 1,
   priority: row.priority,
   matcher: JSON.parse(row.matcher) as Matcher,
-  action: JSON.parse(row.action) as Action,
+  action: JSON.parse(row.action) as RuleAction,
   source: row.source,
   owner: row.owner,
   createdAt: row.created_at,

@@ -18,7 +18,7 @@ import {
   type AccountRuleQuery,
 } from "./rules-table.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
-import type { Action, Rule, RuleRequest } from "./types.ts";
+import type { RuleAction, Rule, RuleRequest } from "./types.ts";
 
 interface RuleQuery extends Omit<AccountRuleQuery, "hidden"> {
   /** Default: the order of evaluation, by priority. */
@@ -167,7 +167,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
 }
 
 /** Throws notVerified if the account does not have the address. */
-async function isUnverified(tx: AddressExecutor, account: string, action: Action): Promise<boolean> {
+async function isUnverified(tx: AddressExecutor, account: string, action: RuleAction): Promise<boolean> {
   let unverified = false;
   for (const destination of destinationsOf(action)) {
     const address = await addressCalled(tx, account, destination);
@@ -177,7 +177,7 @@ async function isUnverified(tx: AddressExecutor, account: string, action: Action
   return unverified;
 }
 
-export const sameAction = (a: Action, b: Action): boolean =>
+export const sameAction = (a: RuleAction, b: RuleAction): boolean =>
   a.type === b.type &&
   (a.type === "drop" ||
     b.type === "drop" ||

@@ -1,7 +1,7 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
 import type { RoutingDns } from "./dns.ts";
-import { statusOf } from "./examine.ts";
+import { routingStatus } from "./examine.ts";
 import { namesOf, namesOfAll, touchZone, zoneRows, type NameRow, type ZoneRow } from "./names-table.ts";
 import type { RoutingDeps } from "./deps.ts";
 import type { RoutingTables } from "./tables.ts";
@@ -26,7 +26,9 @@ export function createSettings({ db, clock, zones, changed }: RoutingDeps, dns: 
   async function show(zone: Zone, kept: ZoneRow | undefined, names: readonly NameRow[]): Promise<RoutingSettings> {
     const own = names.find(({ name }) => name === zone.name);
     const status = async (name: string, enabled: boolean) =>
-      enabled ? statusOf(true, await dns.examine(zone, name)) : statusOf(false, { problems: [], unlocked: false });
+      enabled
+        ? routingStatus(true, await dns.examine(zone, name))
+        : routingStatus(false, { problems: [], unlocked: false });
     const below = names.filter(({ name }) => name !== zone.name);
     const enabled = own?.enabled ?? false;
     return {

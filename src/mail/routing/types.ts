@@ -1,4 +1,4 @@
-import type { Route } from "../messages/index.ts";
+import type { MailRoute } from "../messages/index.ts";
 
 /** DNS status of a name, as shown by the API. */
 export type RoutingStatus = "ready" | "unconfigured" | "misconfigured" | "misconfigured/locked" | "unlocked";
@@ -40,7 +40,7 @@ export type Matcher = { type: "literal"; field: "to"; value: string } | PatternM
  * A forward has one verified address, or several with `email.extended_rules`. The value of a worker action is the
  * script name.
  */
-export type Action = { type: "forward" | "worker"; value: string[] } | { type: "drop" };
+export type RuleAction = { type: "forward" | "worker"; value: string[] } | { type: "drop" };
 export type RuleSource = "api" | "wrangler";
 
 export interface Rule {
@@ -54,7 +54,7 @@ export interface Rule {
   /** Lower values come first. */
   priority: number;
   matcher: Matcher;
-  action: Action;
+  action: RuleAction;
   source: RuleSource;
   /** Stable id of the worker whose configuration file contains the rule; null for source `api`. */
   owner: string | null;
@@ -91,7 +91,7 @@ export type Why =
   | "not our domain"
   | "not an address";
 
-export type Resolution = Route & {
+export type Resolution = MailRoute & {
   why: Why;
   zone?: string;
   account?: string;

@@ -4,7 +4,7 @@ import type { Db, Events } from "../../store/index.ts";
 import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
 import type { DkimKeys } from "../dkim-keys/index.ts";
 import { mailErrors } from "../errors.ts";
-import { spfOf, type NeededRecord, ownerOf, type RecordVerifier } from "../routing/index.ts";
+import { spfOf, type NeededRecord, recordOwner, type RecordVerifier } from "../routing/index.ts";
 import {
   deleteDomain,
   domainById,
@@ -122,7 +122,7 @@ export function createSendingDomains({
     name: string,
     { found, records }: Awaited<ReturnType<typeof state>>,
   ): Promise<void> {
-    const owner = ownerOf(zone, name, "email-sending");
+    const owner = recordOwner(zone, name, "email-sending");
     const theirs = [...spfOf(`${hosts.label}.${name}`, found.bounce), ...found.dmarc].filter(
       ({ managedBy }) => managedBy !== owner,
     );
@@ -186,7 +186,7 @@ export function createSendingDomains({
     const { found, records, problems } = await state(zone, name);
     const missing = problems.length > 0 ? [] : ((await verifier?.missing(name, records)) ?? []);
     const all = [...problems, ...missing.map(unresolved)];
-    const owner = ownerOf(zone, name, "email-sending");
+    const owner = recordOwner(zone, name, "email-sending");
     const ours = [...found.bounce, ...found.dkim, ...found.dmarc].filter(({ managedBy }) => managedBy === owner);
     if (enabled === 0 || ours.length === 0) return { status: "unconfigured", records, problems: all };
     return {
@@ -287,7 +287,7 @@ export function createSendingDomains({
       await write((tx) =>
         known ? keepDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
       );
-      await managed.remove(zone, ownerOf(zone, row.name, "email-sending"));
+      await managed.remove(zone, recordOwner(zone, row.name, "email-sending"));
     },
     needed: async (zone, id) => (await state(zone, (await need(zone, id)).name)).records,
     status,

@@ -5,7 +5,7 @@ import {
   foreignMx,
   isOutdated,
   spfOf,
-  ownerOf,
+  recordOwner,
   dkimRecords,
   mxRecords,
   spfRecord,
@@ -60,7 +60,7 @@ export async function look(
     ...dkimRecords(name, keys).map((record) => at(record.name, "TXT")),
   ]);
   return {
-    owner: ownerOf(zone, name, "email-sending"),
+    owner: recordOwner(zone, name, "email-sending"),
     bounce,
     dkim: dkim.flat(),
     dmarc: dmarc.filter(isPolicy),

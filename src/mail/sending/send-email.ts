@@ -114,7 +114,7 @@ export function createSendEmail({
         from: draft.from.address,
         to: recipients.map((one) => one.address),
         raw: () => raw,
-        parts: partsOf(draft),
+        parts: draftPartsOf(draft),
       });
     },
   };
@@ -134,7 +134,7 @@ export async function composeWithin(
   return raw;
 }
 
-export const partsOf = ({ text, html, attachments }: Draft): NonNullable<Outbound["parts"]> => ({
+export const draftPartsOf = ({ text, html, attachments }: Draft): NonNullable<Outbound["parts"]> => ({
   text,
   html,
   attachments,

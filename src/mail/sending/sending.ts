@@ -20,7 +20,7 @@ import { createQuota } from "../quota.ts";
 import type { BouncesService } from "../bounces/index.ts";
 import type { Suppressions } from "../suppressions/index.ts";
 import { readLetter, type Letter } from "./letter.ts";
-import { composeWithin, DEFAULT_SEND_LIMITS, partsOf, type SendLimits } from "./send-email.ts";
+import { composeWithin, DEFAULT_SEND_LIMITS, draftPartsOf, type SendLimits } from "./send-email.ts";
 import { senderDomain, type SenderDomain, type SenderDeps } from "./sender.ts";
 import type { Sending, SendRequest, SendResult } from "./types.ts";
 import { createUsage } from "./usage.ts";
@@ -259,7 +259,7 @@ export function createSending(parts: SendingDeps): Sending {
       senderAuthenticated: true,
       ...(script !== undefined && { script }),
       ...(dsn && { dsn }),
-      ...(draft && { parts: partsOf(draft) }),
+      ...(draft && { parts: draftPartsOf(draft) }),
     };
     return (via === "smtp" ? queue : transport).deliver(mail);
   }

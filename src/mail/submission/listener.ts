@@ -13,7 +13,7 @@ import {
   type SmtpClient,
   type OnRefused,
 } from "../inbound/index.ts";
-import { refusalOf, replyOf } from "../errors.ts";
+import { smtpErrorOf, replyOf } from "../errors.ts";
 import type { Spool, SmtpReply } from "../messages/index.ts";
 import type { SubmissionPorts } from "./types.ts";
 
@@ -148,7 +148,7 @@ export async function createSubmissionListener<Submitter>(
       return await checkSender?.(submitter, from, client.envelope());
     } catch (err) {
       if (!(err instanceof UserError)) log.error({ err, from }, "submission: failed to check a sender");
-      return replyOf(refusalOf(err));
+      return replyOf(smtpErrorOf(err));
     }
   }
 

@@ -1,7 +1,7 @@
 import { UserError, type Clock } from "../../kernel/index.ts";
 import { createQuota } from "../quota.ts";
 import { suppressionErrors } from "./errors.ts";
-import { isReadOnly, scopeOf } from "./shown.ts";
+import { isReadOnly, suppressionScopeOf } from "./shown.ts";
 import {
   deleteSuppressions,
   insertSuppressions,
@@ -65,7 +65,7 @@ export function createBulk({ clock, rowOf, isOver, transaction }: BulkDeps): Sup
       },
     ] of wanted) {
       const there = kept.get(place);
-      const summary = { email: row.email, id: (there ?? row).id, scope: scopeOf(row) };
+      const summary = { email: row.email, id: (there ?? row).id, scope: suppressionScopeOf(row) };
       if (there !== undefined && isReadOnly(there))
         items.push({
           index: first!,

@@ -7,7 +7,7 @@ export const show = (row: SuppressionRow): Suppression => ({
   id: row.id,
   account: row.account_id,
   email: row.email,
-  scope: scopeOf(row),
+  scope: suppressionScopeOf(row),
   reason: row.reason,
   note: row.note,
   readOnly: isReadOnly(row),
@@ -15,5 +15,5 @@ export const show = (row: SuppressionRow): Suppression => ({
   expiresAt: row.expires_at,
 });
 
-export const scopeOf = ({ scope }: Pick<SuppressionRow, "scope">): Suppression["scope"] =>
+export const suppressionScopeOf = ({ scope }: Pick<SuppressionRow, "scope">): Suppression["scope"] =>
   scope === "" ? { type: "account" } : { type: "sending_domain", value: scope };

@@ -1,7 +1,7 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { DnsSyntaxError, normalDomain } from "../../protocol/dns/index.ts";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
-import { keyOf, readRecipient } from "../recipient.ts";
+import { recipientKey, readRecipient } from "../recipient.ts";
 import { createBulk } from "./bulk.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { suppressionErrors } from "./errors.ts";
@@ -193,7 +193,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
 
 function addressOf(email: string): string | undefined {
   const read = readRecipient(email);
-  return read === undefined || read.domain === "" || read.domain.startsWith("[") ? undefined : keyOf(read);
+  return read === undefined || read.domain === "" || read.domain.startsWith("[") ? undefined : recipientKey(read);
 }
 
 function domainOf(value: string): string {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Signer } from "../authenticate/index.ts";
-import type { SigningKey } from "../dkim-keys/index.ts";
+import type { DkimSigningKey } from "../dkim-keys/index.ts";
 import { withFields, type Spool, type Outbound, type Trace, type Transport } from "../messages/index.ts";
 
 interface SystemMailDeps {
@@ -8,7 +8,7 @@ interface SystemMailDeps {
   spool: Pick<Spool, "hold">;
   signer: Signer;
   /** Signing keys of the forward domain. */
-  keys(): Promise<SigningKey[]>;
+  keys(): Promise<DkimSigningKey[]>;
   /** True if bounces are sent to the sender. Default true. */
   bounces?: boolean;
   trace: Trace;

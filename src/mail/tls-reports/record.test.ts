@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { nameOf, readTlsrptRecord } from "./record.ts";
+import { reportTargetUri, readTlsrptRecord } from "./record.ts";
 
-const read = (...texts: string[]) => readTlsrptRecord(texts).map(nameOf);
+const read = (...texts: string[]) => readTlsrptRecord(texts).map(reportTargetUri);
 
 test("reads the report addresses of a TLSRPT record", () => {
   assert.deepEqual(read("v=TLSRPTv1; rua=mailto:reports@example.com"), ["mailto:reports@example.com"]);

@@ -16,11 +16,13 @@ export function readTlsrptRecord(texts: readonly string[]): ReportTarget[] {
     .map((field) => field.trim())
     .find((field) => field.startsWith("rua="));
   const targets = (rua ?? "").slice("rua=".length).split(",").map(targetOf);
-  const unique = new Map(targets.flatMap((target) => (target === undefined ? [] : [[nameOf(target), target]])));
+  const unique = new Map(
+    targets.flatMap((target) => (target === undefined ? [] : [[reportTargetUri(target), target]])),
+  );
   return [...unique.values()].slice(0, MAX_TARGETS);
 }
 
-export const nameOf = (target: ReportTarget): string =>
+export const reportTargetUri = (target: ReportTarget): string =>
   target.kind === "mail" ? `mailto:${target.address}` : target.url;
 
 function targetOf(text: string): ReportTarget | undefined {

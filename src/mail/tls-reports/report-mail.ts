@@ -1,10 +1,10 @@
 import type { TlsReportFile } from "./report.ts";
-import type { Reporter } from "./types.ts";
+import type { ReportingOrganization } from "./types.ts";
 
 /** Composes the message containing a report (RFC 8460 5.3). Its DKIM signature is added later. */
 export function composeReportMail(
   { id, domain, begin, end, gzip }: TlsReportFile,
-  { from, to, date, reporter }: { from: string; to: string; date: Date; reporter: Reporter },
+  { from, to, date, reporter }: { from: string; to: string; date: Date; reporter: ReportingOrganization },
 ): Buffer {
   const boundary = `tls-report-${id.replace(/[^0-9A-Za-z-]/g, "-").slice(0, 40)}`;
   const file = `${reporter.domain}!${domain}!${begin}!${end}.json.gz`;

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { DAY_MS } from "./result-log.ts";
 import type { DomainDay } from "./results-table.ts";
-import type { Reporter, TlsCount } from "./types.ts";
+import type { ReportingOrganization, TlsCount } from "./types.ts";
 
 /** A report, ready to be sent. */
 export interface TlsReportFile extends DomainDay {
@@ -23,7 +23,7 @@ const compress = promisify<Buffer, Buffer>(gzip);
 export async function buildTlsReport(
   { day, domain }: DomainDay,
   counts: readonly TlsCount[],
-  reporter: Reporter,
+  reporter: ReportingOrganization,
 ): Promise<TlsReportFile> {
   const [begin, end] = [day * DAY_MS, (day + 1) * DAY_MS - 1000];
   const date = new Date(begin).toISOString().slice(0, 10);

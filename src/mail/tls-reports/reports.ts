@@ -4,17 +4,17 @@ import type { Db, Job, JobContext, Jobs, JobWorker } from "../../store/index.ts"
 import type { Transport } from "../messages/index.ts";
 import { composeReportMail } from "./report-mail.ts";
 import { buildTlsReport, type TlsReportFile } from "./report.ts";
-import { nameOf, readTlsrptRecord, type ReportTarget } from "./record.ts";
+import { reportTargetUri, readTlsrptRecord, type ReportTarget } from "./record.ts";
 import { createResultLog, DAY_MS, type ResultLogLimits } from "./result-log.ts";
 import { createTlsResultsTable, type DomainDay } from "./results-table.ts";
-import type { Reporter, TlsCount, TlsReports } from "./types.ts";
+import type { ReportingOrganization, TlsCount, TlsReports } from "./types.ts";
 
 interface TlsReportsDeps {
   db: Db;
   jobs: Jobs;
   clock: Clock;
   log: Log;
-  reporter: Reporter;
+  reporter: ReportingOrganization;
   /** Has the signature of `resolveTxt` in node:dns/promises. */
   resolveTxt: (name: string) => Promise<string[][]>;
   /** Posts reports to https addresses. */
@@ -116,13 +116,13 @@ export function createTlsReports({
     );
     const done = new Set(((await jobs.get(job))?.progress as string[] | undefined) ?? []);
     const failures: unknown[] = [];
-    for (const target of targets.filter((each) => !done.has(nameOf(each)))) {
+    for (const target of targets.filter((each) => !done.has(reportTargetUri(each)))) {
       try {
         await (target.kind === "mail"
           ? mail(report, target.address, transport, signal)
           : post(report, target.url, signal));
-        log.info({ ...one, to: nameOf(target), report: report.id }, "tls-reports: report sent");
-        await progress([...done.add(nameOf(target))]);
+        log.info({ ...one, to: reportTargetUri(target), report: report.id }, "tls-reports: report sent");
+        await progress([...done.add(reportTargetUri(target))]);
       } catch (err) {
         failures.push(err);
       }

@@ -9,7 +9,7 @@ export interface TlsCount {
 }
 
 /** The organization that sends reports (RFC 8460 4.4, 5.3). */
-export interface Reporter {
+export interface ReportingOrganization {
   /** Domain of the report sender: TLS-Report-Submitter. */
   domain: string;
   organization: string;

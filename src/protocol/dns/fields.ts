@@ -4,7 +4,7 @@ import { normalHost } from "./names.ts";
 import { chunk, quote } from "./octets.ts";
 import { normalParams, presentParams } from "./service-params.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
-import type { Token } from "./tokens.ts";
+import type { MasterFileToken } from "./tokens.ts";
 
 export type FieldKind =
   | "u8"
@@ -27,15 +27,15 @@ interface Field {
   /** Number of words that the field takes; undefined means the rest of the line. */
   width: number | undefined;
   /** Reads the words of a presentation as an unvalidated value. `hostOf` makes a name absolute. */
-  read(tokens: Token[], hostOf: (token: Token) => string): unknown;
+  read(tokens: MasterFileToken[], hostOf: (token: MasterFileToken) => string): unknown;
   /** Returns the normal form of a value, or throws DnsSyntaxError. */
   check(value: unknown): FieldValue;
   /** `absolute` appends a dot to names, as master files need it. */
   present(value: FieldValue, absolute: boolean): string;
 }
 
-const one = (tokens: Token[]) => tokens[0]!.text;
-const joined = (tokens: Token[]) => tokens.map(({ text }) => text).join("");
+const one = (tokens: MasterFileToken[]) => tokens[0]!.text;
+const joined = (tokens: MasterFileToken[]) => tokens.map(({ text }) => text).join("");
 const plain = (value: FieldValue) => String(value);
 
 export const FIELDS: Record<FieldKind, Field> = {

@@ -1,5 +1,5 @@
 import { DnsSyntaxError } from "./syntax-error.ts";
-import type { Token } from "./tokens.ts";
+import type { MasterFileToken } from "./tokens.ts";
 
 /** A geographical location (RFC 1876): degrees, minutes, seconds; lengths in metres. */
 export interface Location {
@@ -78,7 +78,7 @@ export const presentLocation = (at: Location): string =>
 const metres = (length: number) => `${length}m`;
 
 /** `d1 [m1 [s1]] {N|S} d2 [m2 [s2]] {E|W} alt[m] [siz[m] [hp[m] [vp[m]]]]` */
-export function readLocation(tokens: Token[]): Partial<Location> {
+export function readLocation(tokens: MasterFileToken[]): Partial<Location> {
   const left = tokens.map(({ text }) => text);
   const angle = (letters: RegExp) => {
     const parts: (number | undefined)[] = [];

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { hostName, recordOf } from "./dns.testing.ts";
-import { FLAG, type Message, readMessage, type RecordDraft, writeMessage } from "./message.ts";
+import { HEADER_FLAG, type DnsMessage, readDnsMessage, type WireRecord, writeMessage } from "./message.ts";
 import { draftOf, numberOf, readTestMessage, testQuery } from "./message.testing.ts";
 import { RECORD_TYPES, typeNumber } from "./record-types.ts";
 import { verifyReply } from "./tsig.ts";
 import { readRecordData, type WireType } from "./wire-data.ts";
-import { writeData } from "./wire-data-write.ts";
+import { writeRecordData } from "./wire-data-write.ts";
 import { MalformedMessage, readName } from "./wire-reader.ts";
 
 const READABLE = RECORD_TYPES.filter((type) => !["LOC", "HTTPS", "SVCB"].includes(type)) as Exclude<WireType, "SOA">[];
@@ -32,7 +32,7 @@ const message = fc.record({
 });
 
 /** Converts the data: a draft contains the data of SOA and TXT in a different form. */
-const draft = (name: string, { type, ttl: seconds, data }: { type: string; ttl: number; data: object }): RecordDraft =>
+const draft = (name: string, { type, ttl: seconds, data }: { type: string; ttl: number; data: object }): WireRecord =>
   draftOf({ name, type, ttl: seconds, data: type === "TXT" ? (data as { strings: string[] }).strings : data });
 
 describe("a message", () => {
@@ -50,7 +50,7 @@ describe("a message", () => {
           authorities,
           additionals,
         });
-        const read = readMessage(bytes);
+        const read = readDnsMessage(bytes);
         assert.deepEqual([read.header.id, read.header.flags], [id, flags]);
         assert.deepEqual(read.questions, [{ name, type: typeNumber(type), class: 1 }]);
         for (const [index, section] of [read.answers, read.authorities, read.additionals].entries())
@@ -91,8 +91,8 @@ describe("a message", () => {
 
   test("combines the response code from its header and the OPT record (RFC 6891 6.1.3)", () => {
     const opt = { name: "", type: numberOf("OPT"), class: 1232, ttl: 0x0100_0000 };
-    const bytes = testQuery({ name: "example.com", type: "A", flags: FLAG.response, additionals: [opt] });
-    assert.equal(readMessage(bytes).rcode, 16);
+    const bytes = testQuery({ name: "example.com", type: "A", flags: HEADER_FLAG.response, additionals: [opt] });
+    assert.equal(readDnsMessage(bytes).rcode, 16);
     assert.equal(readTestMessage(bytes).rcode, "BADVERS");
   });
 });
@@ -226,7 +226,7 @@ describe("arbitrary octets", () => {
   const seeds = [
     writeMessage({
       id: 1,
-      flags: FLAG.response,
+      flags: HEADER_FLAG.response,
       questions: [{ name: "example.com", type: typeNumber("MX") }],
       answers: [
         {
@@ -239,8 +239,8 @@ describe("arbitrary octets", () => {
           name: "a.example.com",
           type: typeNumber(type),
           ttl: 1,
-          write: (out: Parameters<typeof writeData>[2]) =>
-            writeData(type, fc.sample(recordOf([type]), { seed: 1, numRuns: 1 })[0]!.data, out),
+          write: (out: Parameters<typeof writeRecordData>[2]) =>
+            writeRecordData(type, fc.sample(recordOf([type]), { seed: 1, numRuns: 1 })[0]!.data, out),
         })),
       ],
       additionals: [
@@ -288,7 +288,7 @@ describe("arbitrary octets", () => {
   test("are either read, including data and signature, or rejected as malformed", () => {
     fc.assert(
       fc.property(octets, (bytes) => {
-        const read: Message | undefined = orMalformed(() => readMessage(bytes));
+        const read: DnsMessage | undefined = orMalformed(() => readDnsMessage(bytes));
         for (const one of [...(read?.answers ?? []), ...(read?.additionals ?? [])])
           for (const type of [...READABLE, "SOA"] as const) orMalformed(() => readRecordData(bytes, type, one));
         const key = { name: "key.example", algorithm: "hmac-sha256" as const, secret: Buffer.alloc(32) };

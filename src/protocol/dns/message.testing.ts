@@ -1,10 +1,10 @@
-import { FLAG, readMessage, type RecordDraft, writeMessage } from "./message.ts";
+import { HEADER_FLAG, readDnsMessage, type WireRecord, writeMessage } from "./message.ts";
 import { rcodeName } from "./rcodes.ts";
 import type { RecordData } from "./record-data.ts";
 import { isRecordType, RECORD_TYPES, typeNumber } from "./record-types.ts";
 import { readRecordData, type WireType } from "./wire-data.ts";
 import type { RawRecord } from "./wire-reader.ts";
-import { writeData } from "./wire-data-write.ts";
+import { writeRecordData } from "./wire-data-write.ts";
 
 /**
  * A test record. `data`: the only field for A, AAAA, CNAME, NS and PTR; the strings for TXT; otherwise the fields by
@@ -38,7 +38,7 @@ export const numberOf = (type: string): number =>
   isRecordType(type) || type === "SOA" ? typeNumber(type) : (OTHER_TYPES[type] ?? Number(type.replace("TYPE", "")));
 
 /** Does not validate the data: tests also send records that no server should send. */
-export const draftOf = ({ name, type, ttl, data }: TestRecord): RecordDraft => ({
+export const draftOf = ({ name, type, ttl, data }: TestRecord): WireRecord => ({
   name,
   type: numberOf(type),
   ttl,
@@ -47,7 +47,7 @@ export const draftOf = ({ name, type, ttl, data }: TestRecord): RecordDraft => (
       const { primary, mailbox, ...times } = data as Record<string, number> & { primary: string; mailbox: string };
       for (const host of [primary, mailbox]) out.name(host, true);
       for (const time of ["serial", "refresh", "retry", "expire", "minimum"]) out.u32(times[time] ?? 1);
-    } else if (isRecordType(type)) writeData(type, fieldsOf(type, data), out);
+    } else if (isRecordType(type)) writeRecordData(type, fieldsOf(type, data), out);
     else throw new Error(`cannot write a record of type ${type}`);
   },
 });
@@ -64,7 +64,7 @@ interface TestQuery {
   id?: number;
   flags?: number;
   class?: number;
-  additionals?: RecordDraft[];
+  additionals?: WireRecord[];
 }
 
 export const testQuery = ({ name, type, id = 4711, flags = 0, class: ofClass = 1, additionals = [] }: TestQuery) =>
@@ -83,7 +83,7 @@ const UNREADABLE = new Set(["LOC", "HTTPS", "SVCB"]);
 
 /** Reads a message with the data of its records. Throws MalformedMessage. */
 export function readTestMessage(bytes: Buffer) {
-  const message = readMessage(bytes);
+  const message = readDnsMessage(bytes);
   const record = (raw: RawRecord): ReadTestRecord => {
     const type = typeName(raw.type);
     const readable = (isRecordType(type) && !UNREADABLE.has(type)) || type === "SOA";
@@ -95,8 +95,8 @@ export function readTestMessage(bytes: Buffer) {
     id: message.header.id,
     flags: message.header.flags,
     rcode: rcodeName(message.rcode),
-    aa: has(FLAG.authoritative),
-    tc: has(FLAG.truncated),
+    aa: has(HEADER_FLAG.authoritative),
+    tc: has(HEADER_FLAG.truncated),
     questions: message.questions.map(({ name, type }) => ({ name, type: typeName(type) })),
     answers: message.answers.map(record),
     authorities: message.authorities.map(record),

@@ -3,14 +3,14 @@ import {
   HEADER_OCTETS,
   MalformedMessage,
   type RawRecord,
-  readHeader,
+  readDnsHeader,
   readName,
   readRecord,
 } from "./wire-reader.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
 /** Bits of the second header word (RFC 1035 4.1.1, RFC 4035 3.2). */
-export const FLAG = {
+export const HEADER_FLAG = {
   response: 0x8000,
   authoritative: 0x0400,
   truncated: 0x0200,
@@ -30,7 +30,7 @@ interface MessageQuestion {
 }
 
 /** A message with its records, whose data readRecordData reads. */
-export interface Message {
+export interface DnsMessage {
   header: Header;
   /** Response code including the upper bits from OPT (RFC 6891 6.1.3). */
   rcode: number;
@@ -41,8 +41,8 @@ export interface Message {
 }
 
 /** Reads any message; trailing octets are ignored. Throws MalformedMessage. */
-export function readMessage(message: Buffer): Message {
-  const header = readHeader(message);
+export function readDnsMessage(message: Buffer): DnsMessage {
+  const header = readDnsHeader(message);
   if (header === undefined) throw new MalformedMessage("the message ends within the header");
   let at = HEADER_OCTETS;
   const questions: MessageQuestion[] = [];
@@ -76,7 +76,7 @@ export function readMessage(message: Buffer): Message {
   };
 }
 
-export interface RecordDraft {
+export interface WireRecord {
   name: string;
   type: number;
   /** Default IN. */
@@ -88,12 +88,12 @@ export interface RecordDraft {
 
 interface MessageDraft {
   id: number;
-  /** Combination of FLAG, opcode and RCODE. */
+  /** Combination of HEADER_FLAG, opcode and RCODE. */
   flags: number;
   questions: readonly (Omit<MessageQuestion, "class"> & { class?: number })[];
-  answers?: readonly RecordDraft[];
-  authorities?: readonly RecordDraft[];
-  additionals?: readonly RecordDraft[];
+  answers?: readonly WireRecord[];
+  authorities?: readonly WireRecord[];
+  additionals?: readonly WireRecord[];
 }
 
 /** Writes a message of up to 65,535 octets. Throws MessageFull. */
@@ -125,4 +125,4 @@ export function writeMessage({
 }
 
 /** OPT record for a sender that accepts UDP responses of `payload` octets (RFC 6891 6.1.2). */
-export const optRecord = (payload: number): RecordDraft => ({ name: "", type: OPT, class: payload, ttl: 0 });
+export const optRecord = (payload: number): WireRecord => ({ name: "", type: OPT, class: payload, ttl: 0 });

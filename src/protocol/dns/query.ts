@@ -1,4 +1,11 @@
-import { HEADER_OCTETS, type Header, MalformedMessage, readHeader, readPlainName, readRecord } from "./wire-reader.ts";
+import {
+  HEADER_OCTETS,
+  type Header,
+  MalformedMessage,
+  readDnsHeader,
+  readPlainName,
+  readRecord,
+} from "./wire-reader.ts";
 
 /** A query to a server, with the contents of its header and OPT record. */
 export interface Query {
@@ -28,7 +35,7 @@ const TSIG = 250;
 const MAX_RECORDS = 16;
 
 /** Reads a message that has a header and is a query (opcode QUERY). Throws MalformedMessage. */
-export function readQuery(message: Buffer, header: Header = readHeader(message)!): Query {
+export function readQuery(message: Buffer, header: Header = readDnsHeader(message)!): Query {
   const [questions, answers, authority, additional] = header.counts;
   // RFC 9619 4: a query has exactly one question.
   if (questions !== 1) throw new MalformedMessage("a query asks one question");

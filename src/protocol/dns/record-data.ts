@@ -2,7 +2,7 @@ import { FIELDS, type FieldValue } from "./fields.ts";
 import type { Location } from "./location.ts";
 import { layoutOf, type RecordType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
-import type { Token } from "./tokens.ts";
+import type { MasterFileToken } from "./tokens.ts";
 
 /**
  * Fields of a record's data by name, in normal form, in which each record has a unique spelling. For TXT: `strings`,
@@ -43,11 +43,11 @@ export function checkData(type: RecordType, given: Record<string, unknown>): Rec
  */
 export function readData(
   type: RecordType,
-  tokens: Token[],
+  tokens: MasterFileToken[],
   { apex, origin }: { apex: string; origin?: string },
 ): RecordData {
   const layout = layoutOf(type);
-  const hostOf = (token: Token) => absoluteName(token, apex, origin);
+  const hostOf = (token: MasterFileToken) => absoluteName(token, apex, origin);
   const raw: Record<string, unknown> = {};
   let at = 0;
   for (const [name, kind] of layout) {
@@ -78,7 +78,7 @@ export function presentData(type: RecordType, data: RecordData, { absolute = fal
 }
 
 /** Converts a name in a master file, which is `@`, absolute, or relative to the origin. */
-export function absoluteName({ text, quoted, escaped }: Token, apex: string, origin?: string): string {
+export function absoluteName({ text, quoted, escaped }: MasterFileToken, apex: string, origin?: string): string {
   if (escaped)
     throw new DnsSyntaxError(`names with escaped characters are not supported, found ${JSON.stringify(text)}`);
   // Names may be written in UTF-8; a word holds the raw octets.
@@ -133,7 +133,7 @@ function checkTogether(type: RecordType, data: RecordData): void {
 }
 
 /** Reads RFC 3597 5 data, `\# <length> <hex>`, as octets. Undefined if the data has a different form. */
-export function readOpaque(tokens: Token[]): Buffer | undefined {
+export function readOpaque(tokens: MasterFileToken[]): Buffer | undefined {
   const [mark, length, ...rest] = tokens;
   if (mark === undefined || mark.text !== "#" || !mark.escaped || mark.quoted) return undefined;
   const hex = rest.map(({ text }) => text).join("");

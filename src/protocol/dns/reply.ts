@@ -1,4 +1,4 @@
-import { FLAG } from "./message.ts";
+import { HEADER_FLAG } from "./message.ts";
 import type { Query } from "./query.ts";
 import { HEADER_OCTETS, type Header } from "./wire-reader.ts";
 import { createWireWriter, MessageFull, type WireWriter } from "./wire-writer.ts";
@@ -12,7 +12,7 @@ export interface RecordSet {
   data: readonly ((out: WireWriter) => void)[];
 }
 
-export interface Reply {
+export interface DnsReply {
   rcode: number;
   authoritative: boolean;
   answer: readonly RecordSet[];
@@ -25,7 +25,7 @@ export interface Reply {
   reason?: { code: number; text: string };
 }
 
-export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({
+export const bareReply = (rcode: number, reason?: DnsReply["reason"]): DnsReply => ({
   rcode,
   authoritative: false,
   answer: [],
@@ -38,7 +38,7 @@ export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({
 export const UDP_PAYLOAD = 1232;
 /** Maximum size of a UDP message without EDNS (RFC 1035 4.2.1). */
 const PLAIN_PAYLOAD = 512;
-const { authoritative: AA, truncated: TC, recursionDesired: RD, response: RESPONSE } = FLAG;
+const { authoritative: AA, truncated: TC, recursionDesired: RD, response: RESPONSE } = HEADER_FLAG;
 const EDE = 15;
 
 /** Maximum length of a UDP reply. */
@@ -46,11 +46,11 @@ export const udpLimit = ({ edns }: Query): number =>
   edns === undefined ? PLAIN_PAYLOAD : Math.max(PLAIN_PAYLOAD, Math.min(edns.payload, UDP_PAYLOAD));
 
 /** Writes a reply of at most `limit` octets. If the records do not fit, omits them and sets TC. */
-export function writeReply(query: Query, reply: Reply, limit: number): Buffer {
+export function writeReply(query: Query, reply: DnsReply, limit: number): Buffer {
   const out = createWireWriter();
   const opt =
     query.edns === undefined ? 0 : 11 + (reply.reason === undefined ? 0 : 6 + Buffer.byteLength(reply.reason.text));
-  const room = limit - opt;
+  const available = limit - opt;
   out.u16(query.header.id);
   out.u16(RESPONSE | (reply.authoritative ? AA : 0) | (query.header.flags & RD) | (reply.rcode & 15));
   out.u16(1);
@@ -59,8 +59,8 @@ export function writeReply(query: Query, reply: Reply, limit: number): Buffer {
   out.remember(query.name, HEADER_OCTETS);
   const start = out.length;
   const counts = [countOf(reply.answer), countOf(reply.authority), 0];
-  const fits = writeAll(reply.answer, out, room) && writeAll(reply.authority, out, room);
-  if (fits) counts[2] = writeWhatFits(reply.additional, out, room);
+  const fits = writeAll(reply.answer, out, available) && writeAll(reply.authority, out, available);
+  if (fits) counts[2] = writeWhatFits(reply.additional, out, available);
   if (!fits || (reply.glue === true && counts[2] !== countOf(reply.additional))) {
     out.cut(start);
     counts.fill(0);
@@ -84,23 +84,23 @@ export function writeBareHeader({ id, opcode, flags }: Header, rcode: number): B
 
 const countOf = (sets: readonly RecordSet[]) => sets.reduce((sum, { data }) => sum + data.length, 0);
 
-function writeAll(sets: readonly RecordSet[], out: WireWriter, room: number): boolean {
-  for (const set of sets) if (!writeSet(set, out, room)) return false;
+function writeAll(sets: readonly RecordSet[], out: WireWriter, available: number): boolean {
+  for (const set of sets) if (!writeSet(set, out, available)) return false;
   return true;
 }
 
 /** Writes whole sets only (RFC 2181 9). Returns the number of records. */
-function writeWhatFits(sets: readonly RecordSet[], out: WireWriter, room: number): number {
+function writeWhatFits(sets: readonly RecordSet[], out: WireWriter, available: number): number {
   let written = 0;
   for (const set of sets) {
     const before = out.length;
-    if (writeSet(set, out, room)) written += set.data.length;
+    if (writeSet(set, out, available)) written += set.data.length;
     else out.cut(before);
   }
   return written;
 }
 
-function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, room: number): boolean {
+function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, available: number): boolean {
   try {
     for (const write of data) {
       out.name(name, true);
@@ -108,7 +108,7 @@ function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, room: n
       out.u16(1);
       out.u32(ttl);
       out.sized(() => write(out));
-      if (out.length > room) return false;
+      if (out.length > available) return false;
     }
     return true;
   } catch (err) {
@@ -117,7 +117,7 @@ function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, room: n
   }
 }
 
-function writeOpt(ok: boolean, { rcode, reason }: Reply, out: WireWriter): void {
+function writeOpt(ok: boolean, { rcode, reason }: DnsReply, out: WireWriter): void {
   out.u8(0);
   out.u16(41);
   out.u16(UDP_PAYLOAD);

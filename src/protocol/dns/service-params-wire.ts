@@ -1,5 +1,5 @@
 import { addressOctets } from "./address-octets.ts";
-import { words } from "./tokens.ts";
+import { splitWords } from "./tokens.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
 /** Keys in RFC 9460 14.3.2, and those registered since. */
@@ -20,7 +20,7 @@ const keyNumber = (key: string): number => (/^key\d+$/.test(key) ? Number(key.sl
 
 /** Writes service parameters in normal form, ordered by key (RFC 9460 2.2). */
 export function writeParams(params: string, out: WireWriter): void {
-  const parsed = words(params).map(({ text }) => {
+  const parsed = splitWords(params).map(({ text }) => {
     const at = text.indexOf("=");
     return at === -1
       ? { key: keyNumber(text), value: "" }

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { quote } from "./octets.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
-import { words, type Token } from "./tokens.ts";
+import { splitWords, type MasterFileToken } from "./tokens.ts";
 
 const KEY =
   /^(mandatory|alpn|no-default-alpn|port|ipv4hint|ech|ipv6hint|dohpath|ohttp|tls-supported-groups|key\d{1,5})$/;
@@ -12,10 +12,10 @@ const KEY =
 export function normalParams(value: unknown): string {
   if (value === undefined || value === "") return "";
   if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");
-  return presentParams(words(value));
+  return presentParams(splitWords(value));
 }
 
-export function presentParams(tokens: Token[]): string {
+export function presentParams(tokens: MasterFileToken[]): string {
   const seen = new Set<string>();
   return tokens
     .map(({ text }) => {

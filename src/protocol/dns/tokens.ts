@@ -2,7 +2,7 @@ import { octetsOf } from "./octets.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 
 /** A word of a master file. */
-export interface Token {
+export interface MasterFileToken {
   /** Octets without quotes and escapes. */
   text: string;
   quoted: boolean;
@@ -11,22 +11,22 @@ export interface Token {
 }
 
 /** One record or directive: a line, or several lines joined by parentheses (RFC 1035 5.1). */
-export interface Entry {
+export interface MasterFileEntry {
   /** First line, counted from 1. */
   line: number;
   /** The entry begins with white space and inherits the owner of the previous record. */
   blank: boolean;
-  tokens: Token[];
+  tokens: MasterFileToken[];
   /** Last comment on the entry's lines, without the semicolon, as decoded text. */
   comment: string;
 }
 
 /** Yields the entries of a master file lazily. Throws DnsSyntaxError with the line number. */
-export function* entries(text: string): Generator<Entry> {
+export function* entries(text: string): Generator<MasterFileEntry> {
   let line = 1;
   let depth = 0;
   let opened = 0;
-  let entry: Entry = { line, blank: false, tokens: [], comment: "" };
+  let entry: MasterFileEntry = { line, blank: false, tokens: [], comment: "" };
   for (let at = 0; at < text.length;) {
     const char = text[at]!;
     if (char === "\n" || (char === "\r" && text[at + 1] === "\n")) {
@@ -63,11 +63,11 @@ export function* entries(text: string): Generator<Entry> {
  * Splits standalone record data into words. Semicolons and parentheses are ordinary characters, since there are no
  * lines.
  */
-export function words(text: string): Token[] {
+export function splitWords(text: string): MasterFileToken[] {
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(text))
     throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
-  const found: Token[] = [];
+  const found: MasterFileToken[] = [];
   for (let at = 0; at < text.length;) {
     if (text[at] === " " || text[at] === "\t") {
       at++;
@@ -84,7 +84,7 @@ const ENDS_WORD = new Set([" ", "\t", "\n", "\r", ";", "(", ")"]);
 const ENDS_BARE_WORD = new Set([" ", "\t"]);
 
 /** Reads a quoted string or a word; quotes within a word are joined to it, as in `alpn="h2,h3"` (RFC 9460 2.1). */
-function readToken(text: string, from: number, ends: Set<string>): { token: Token; end: number } {
+function readToken(text: string, from: number, ends: Set<string>): { token: MasterFileToken; end: number } {
   const quoted = text[from] === '"';
   let octets = "";
   let escaped = false;

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { readMessage } from "./message.ts";
+import { readDnsMessage } from "./message.ts";
 import { MalformedMessage, type RawRecord, readPlainName } from "./wire-reader.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
@@ -69,7 +69,7 @@ export function signMessage(message: Buffer, key: TsigKey, now: number): { signe
 /** Verifies that the reply to a signed message was signed with the key (RFC 8945 5.3). Throws MalformedMessage. */
 export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now: number): TsigVerdict {
   // RFC 8945 5.1: TSIG is the last record of the additional section.
-  const record = readMessage(reply).additionals.at(-1);
+  const record = readDnsMessage(reply).additionals.at(-1);
   if (record?.type !== TSIG) return "unsigned";
   const tsig = readTsig(record);
   const complaint = COMPLAINTS.get(tsig.error);

@@ -1,5 +1,5 @@
 import { DnsSyntaxError } from "./syntax-error.ts";
-import { words } from "./tokens.ts";
+import { splitWords } from "./tokens.ts";
 
 /**
  * Returns the text of a TXT record's content: its strings joined without spaces (RFC 7208 3.3). Content that cannot be
@@ -7,7 +7,7 @@ import { words } from "./tokens.ts";
  */
 export function txtText(content: string): string {
   try {
-    return words(content)
+    return splitWords(content)
       .map(({ text }) => text)
       .join("");
   } catch (err) {

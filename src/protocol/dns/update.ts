@@ -1,7 +1,7 @@
-import { type RecordDraft, writeMessage } from "./message.ts";
+import { type WireRecord, writeMessage } from "./message.ts";
 import type { RecordData } from "./record-data.ts";
 import { type RecordType, typeNumber } from "./record-types.ts";
-import { writeData } from "./wire-data-write.ts";
+import { writeRecordData } from "./wire-data-write.ts";
 import type { WireWriter } from "./wire-writer.ts";
 
 /** Condition of an update; if it fails, nothing changes (RFC 2136 2.4). */
@@ -36,19 +36,19 @@ export const writeUpdate = ({ id, zone, prerequisites, steps }: Update): Buffer 
     flags: UPDATE << 11,
     questions: [{ name: zone, type: typeNumber("SOA") }],
     answers: prerequisites.flatMap(conditionsOf),
-    authorities: steps.map((step): RecordDraft => {
+    authorities: steps.map((step): WireRecord => {
       const { name, type } = step;
-      const write = (out: WireWriter) => writeData(type, step.data, out);
+      const write = (out: WireWriter) => writeRecordData(type, step.data, out);
       return step.kind === "add"
         ? { name, type: typeNumber(type), ttl: step.ttl, write }
         : { name, type: typeNumber(type), class: NONE, ttl: 0, write };
     }),
   });
 
-function conditionsOf(one: Prerequisite): RecordDraft[] {
+function conditionsOf(one: Prerequisite): WireRecord[] {
   if (one.kind === "nameFree") return [{ name: one.name, type: ANY_TYPE, class: NONE, ttl: 0 }];
   const type = typeNumber(one.type);
   return one.kind === "noSet"
     ? [{ name: one.name, type, class: NONE, ttl: 0 }]
-    : one.data.map((data) => ({ name: one.name, type, ttl: 0, write: (out) => writeData(one.type, data, out) }));
+    : one.data.map((data) => ({ name: one.name, type, ttl: 0, write: (out) => writeRecordData(one.type, data, out) }));
 }

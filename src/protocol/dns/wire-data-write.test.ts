@@ -5,13 +5,13 @@ import { addressOctets } from "./address-octets.ts";
 import { recordOf } from "./dns.testing.ts";
 import { readData } from "./record-data.ts";
 import { RECORD_TYPES, type RecordType } from "./record-types.ts";
-import { words } from "./tokens.ts";
+import { splitWords } from "./tokens.ts";
 import { dataToWire } from "./wire-data-write.ts";
 import { dataFromWire } from "./wire-data.ts";
 import { createWireWriter } from "./wire-writer.ts";
 
 const wire = (type: RecordType, text: string) =>
-  dataToWire(type, readData(type, words(text), { apex: "example.com" })).toString("hex");
+  dataToWire(type, readData(type, splitWords(text), { apex: "example.com" })).toString("hex");
 
 describe("record data in wire format", () => {
   test("is read back as the same data", () => {

@@ -10,7 +10,7 @@ import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 const COMPRESSED = new Set<RecordType>(["CNAME", "MX", "NS", "PTR"]);
 
 /** Writes data returned by checkData into a message. */
-export function writeData(type: RecordType, data: RecordData, out: WireWriter): void {
+export function writeRecordData(type: RecordType, data: RecordData, out: WireWriter): void {
   if (type === "LOC") return writeLocation(data as unknown as Location, out);
   const compress = COMPRESSED.has(type);
   for (const [field, kind] of layoutOf(type)) {
@@ -58,7 +58,7 @@ export function writeData(type: RecordType, data: RecordData, out: WireWriter): 
 /** Encodes standalone data, without compression. */
 export function dataToWire(type: RecordType, data: RecordData): Buffer {
   const out = createWireWriter();
-  writeData(type, data, out);
+  writeRecordData(type, data, out);
   return out.finish();
 }
 

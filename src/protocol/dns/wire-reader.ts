@@ -16,7 +16,7 @@ export interface Header {
 export const HEADER_OCTETS = 12;
 
 /** Undefined if the message is shorter than a header. */
-export function readHeader(message: Buffer): Header | undefined {
+export function readDnsHeader(message: Buffer): Header | undefined {
   if (message.length < HEADER_OCTETS) return undefined;
   const flags = message.readUInt16BE(2);
   return {

@@ -36,7 +36,7 @@ export function createWireWriter(): WireWriter {
   let length = 0;
   const names = new Map<string, number>();
 
-  function room(octets: number): number {
+  function reserve(octets: number): number {
     const at = length;
     length += octets;
     if (length > MAX_MESSAGE) throw new MessageFull(`a DNS message holds at most ${MAX_MESSAGE} octets`);
@@ -50,19 +50,19 @@ export function createWireWriter(): WireWriter {
       return length;
     },
     u8(value) {
-      const at = room(1);
+      const at = reserve(1);
       buffer.writeUInt8(value, at);
     },
     u16(value) {
-      const at = room(2);
+      const at = reserve(2);
       buffer.writeUInt16BE(value, at);
     },
     u32(value) {
-      const at = room(4);
+      const at = reserve(4);
       buffer.writeUInt32BE(value, at);
     },
     bytes(octets) {
-      const at = room(octets.length);
+      const at = reserve(octets.length);
       buffer.set(octets, at);
     },
     name(name, compress) {
@@ -74,12 +74,12 @@ export function createWireWriter(): WireWriter {
         const dot = rest.indexOf(".");
         const label = dot === -1 ? rest : rest.slice(0, dot);
         const octets = label.includes("\\") ? unescaped(label) : label;
-        const at = room(1 + octets.length);
+        const at = reserve(1 + octets.length);
         buffer[at] = octets.length;
         buffer.write(octets, at + 1, "latin1");
         rest = dot === -1 ? "" : rest.slice(dot + 1);
       }
-      const end = room(1);
+      const end = reserve(1);
       buffer[end] = 0;
     },
     remember(name, offset) {
@@ -93,7 +93,7 @@ export function createWireWriter(): WireWriter {
       }
     },
     sized(write) {
-      const at = room(2);
+      const at = reserve(2);
       write();
       buffer.writeUInt16BE(length - at - 2, at);
     },

@@ -3,7 +3,7 @@ import { normalName } from "./names.ts";
 import { absoluteName, readData, readOpaque, RecordDataError, type RecordData } from "./record-data.ts";
 import { isRecordType, isTypeWord, typeWord } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
-import { entries, type Entry, type Token } from "./tokens.ts";
+import { entries, type MasterFileEntry, type MasterFileToken } from "./tokens.ts";
 import { dataFromWire } from "./wire-data.ts";
 
 export interface ZoneFileRecord {
@@ -78,9 +78,10 @@ interface State {
   owner: string | undefined;
 }
 
-const isDirective = ({ blank, tokens }: Entry) => !blank && !tokens[0]!.quoted && tokens[0]!.text.startsWith("$");
+const isDirective = ({ blank, tokens }: MasterFileEntry) =>
+  !blank && !tokens[0]!.quoted && tokens[0]!.text.startsWith("$");
 
-function obey({ tokens: [word, value, extra] }: Entry, state: State): void {
+function obey({ tokens: [word, value, extra] }: MasterFileEntry, state: State): void {
   const directive = word!.text.toUpperCase();
   if (value === undefined || (extra !== undefined && directive !== "$INCLUDE" && directive !== "$GENERATE"))
     throw new DnsSyntaxError(`${directive} takes one value`);
@@ -93,7 +94,7 @@ function obey({ tokens: [word, value, extra] }: Entry, state: State): void {
   else throw new DnsSyntaxError(`there is no directive ${directive}`);
 }
 
-function readRecord({ line, blank, tokens, comment }: Entry, state: State): ZoneFileRecord {
+function readRecord({ line, blank, tokens, comment }: MasterFileEntry, state: State): ZoneFileRecord {
   let at = 0;
   if (!blank) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
   if (state.owner === undefined)
@@ -115,7 +116,7 @@ function readRecord({ line, blank, tokens, comment }: Entry, state: State): Zone
 }
 
 /** Reads `[ttl] [class] type`, the first two in either order. */
-function readHead(tokens: Token[], from: number): { ttl: number | undefined; type: string; end: number } {
+function readHead(tokens: MasterFileToken[], from: number): { ttl: number | undefined; type: string; end: number } {
   let ttl: number | undefined;
   let inClass = false;
   for (let at = from; at < tokens.length; at++) {
@@ -132,7 +133,7 @@ function readHead(tokens: Token[], from: number): { ttl: number | undefined; typ
 }
 
 /** The SOA record is only used for a TTL: its last number is the default for records without one (RFC 1035 3.3.13). */
-function soa(record: ZoneFileRecord, rest: Token[], state: State): ZoneFileRecord {
+function soa(record: ZoneFileRecord, rest: MasterFileToken[], state: State): ZoneFileRecord {
   if (rest.length !== 7) throw new DnsSyntaxError("SOA has seven fields");
   const minimum = needTtl(rest[6]!.text);
   state.lastTtl ??= minimum;

@@ -1,4 +1,4 @@
-import type { Action } from "./report.ts";
+import type { DsnAction } from "./report.ts";
 
 /** Delivery status of the original message, extracted from a bounce. */
 export interface Bounce {
@@ -19,7 +19,7 @@ export interface BouncedRecipient {
   address: string;
   /** Original-Recipient: the address the message was sent to, if different. */
   original?: string;
-  action: Action;
+  action: DsnAction;
   /** RFC 3463 status; the last two numbers are 0 if only the class is known. */
   status: string;
   /** Reply text of the remote server. */

@@ -8,7 +8,7 @@ import {
 } from "../rfc5322/index.ts";
 import type { Bounce, BouncedRecipient } from "./bounce-types.ts";
 import { guessBounce } from "./guess.ts";
-import type { Action } from "./report.ts";
+import type { DsnAction } from "./report.ts";
 import { readParts, type Part } from "./mime-parts.ts";
 import { decodeUtf8Address } from "./xtext.ts";
 
@@ -72,17 +72,17 @@ function readRecipient(fields: HeaderField[]): BouncedRecipient | undefined {
   };
 }
 
-const CLASS_STATUS: Record<Action, string> = {
+const CLASS_STATUS: Record<DsnAction, string> = {
   failed: "5.0.0",
   delayed: "4.0.0",
   delivered: "2.0.0",
   relayed: "2.0.0",
   expanded: "2.0.0",
 };
-const ACTIONS = Object.keys(CLASS_STATUS) as Action[];
+const ACTIONS = Object.keys(CLASS_STATUS) as DsnAction[];
 
 /** Some servers append comments, write "failure" instead of "failed", or leave the field empty. */
-function actionOf(value: string | undefined, status: string | undefined): Action | undefined {
+function actionOf(value: string | undefined, status: string | undefined): DsnAction | undefined {
   const word = /^[a-z]+/.exec(value?.trim().toLowerCase() ?? "")?.[0];
   if (word === "failure") return "failed";
   return (

@@ -13,13 +13,13 @@ import {
   type DsnEvent,
   type RecipientRequest,
 } from "./params.ts";
-import { buildReport, type Action, type Report } from "./report.ts";
+import { buildReport, type DsnAction, type DeliveryReport } from "./report.ts";
 import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "./xtext.ts";
 
 const AT = new Date(Date.UTC(2026, 0, 5, 7, 8, 9));
 const ORIGINAL = "From: alice@example.org\r\nMessage-ID: <first@example.org>\r\nSubject: hello\r\n";
 
-const report = (changes: Partial<Report> = {}): Report => ({
+const report = (changes: Partial<DeliveryReport> = {}): DeliveryReport => ({
   reportingMta: "mx.fwd.example",
   from: "MAILER-DAEMON@fwd.example",
   to: "alice@example.org",
@@ -39,7 +39,7 @@ const report = (changes: Partial<Report> = {}): Report => ({
   ...changes,
 });
 
-const whole = (of: Report, original: string | Uint8Array = ORIGINAL) => {
+const whole = (of: DeliveryReport, original: string | Uint8Array = ORIGINAL) => {
   const { before, after } = buildReport(of);
   return Buffer.concat([before, Buffer.from(original as string), after]);
 };
@@ -97,7 +97,7 @@ test("RFC 3464 2, RFC 3834 5: a report has the required header", () => {
 });
 
 test("the returned part contains only headers or the whole message, with a content type that matches its octets (RFC 6533)", () => {
-  const typeOf = (changes: Partial<Report>) =>
+  const typeOf = (changes: Partial<DeliveryReport>) =>
     /boundary|Content-Type: ((?:message|text)\/(?:rfc822|global)[a-z0-9-]*)/.exec(
       buildReport(report(changes)).before.toString().split("--b0undary").at(-1)!,
     )?.[1];
@@ -131,7 +131,7 @@ test("text from remote servers cannot end a line or start a part", () => {
 });
 
 test("RFC 3461 5.2, RFC 5321 4.5.5: decides whether the sender is notified", () => {
-  const requested = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) =>
+  const requested = (notify: RecipientRequest["notify"], action: DsnAction, delays?: boolean) =>
     isNotified("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
   assert.equal(requested(undefined, "failed"), true);
   assert.equal(requested(undefined, "delayed"), true);

@@ -1,5 +1,5 @@
 import type { MailRequest, RecipientRequest } from "./params.ts";
-import type { Action } from "./report.ts";
+import type { DsnAction } from "./report.ts";
 
 /**
  * Returns true if the sender requested a notification (RFC 3461 4.1, 5.2). Always false for the null sender (RFC 5321
@@ -8,7 +8,7 @@ import type { Action } from "./report.ts";
  */
 export function isNotified(
   sender: string,
-  action: Action,
+  action: DsnAction,
   { notify }: RecipientRequest = {},
   { delays = true } = {},
 ): boolean {
@@ -23,7 +23,7 @@ export function isNotified(
  * not larger than `maxBytes`.
  */
 export const returnedPart = (
-  action: Action,
+  action: DsnAction,
   { ret }: MailRequest,
   size: number,
   maxBytes: number,

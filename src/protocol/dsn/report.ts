@@ -4,14 +4,14 @@ import type { OriginalRecipient } from "./params.ts";
 import { encodeUtf8Address } from "./xtext.ts";
 
 /** RFC 3464 2.3.3. */
-export type Action = "failed" | "delayed" | "delivered" | "relayed" | "expanded";
+export type DsnAction = "failed" | "delayed" | "delivered" | "relayed" | "expanded";
 
 export interface ReportedRecipient {
   /** The final recipient. */
   address: string;
   /** ORCPT, if the sender provided one. */
   original?: OriginalRecipient;
-  action: Action;
+  action: DsnAction;
   /** RFC 3463 status, such as "5.1.1". */
   status: string;
   /** Reply of the remote server, starting with the code: "550 5.1.1 No such user". */
@@ -23,7 +23,7 @@ export interface ReportedRecipient {
   retryUntil?: Date;
 }
 
-export interface Report {
+export interface DeliveryReport {
   /** This server's host name. */
   reportingMta: string;
   /** The From header, such as "MAILER-DAEMON@mx.example". */
@@ -52,7 +52,7 @@ export const REPORT_SENDER = "";
  * message or header section, which is inserted unchanged. Throws TypeError for a report to the null sender or without
  * recipients.
  */
-export function buildReport(report: Report): { before: Buffer; after: Buffer } {
+export function buildReport(report: DeliveryReport): { before: Buffer; after: Buffer } {
   if (report.to === "") throw new TypeError("nothing may be reported to the null sender");
   if (report.recipients.length === 0) throw new TypeError("a report needs a recipient to tell about");
   const { boundary } = report;
@@ -79,7 +79,7 @@ export function buildReport(report: Report): { before: Buffer; after: Buffer } {
   return { before: Buffer.from(before.join("\r\n")), after: Buffer.from(`\r\n--${boundary}--\r\n`) };
 }
 
-const SUBJECTS: Record<Action, string> = {
+const SUBJECTS: Record<DsnAction, string> = {
   failed: "Undelivered mail returned to sender",
   delayed: "Delayed mail, still being tried",
   delivered: "Message delivered",
@@ -87,7 +87,16 @@ const SUBJECTS: Record<Action, string> = {
   expanded: "Message delivered to a mailing list",
 };
 
-function header({ from, to, date, messageId, inReplyTo, recipients, boundary, reportingMta }: Report): string[] {
+function header({
+  from,
+  to,
+  date,
+  messageId,
+  inReplyTo,
+  recipients,
+  boundary,
+  reportingMta,
+}: DeliveryReport): string[] {
   return [
     `From: Mail Delivery System <${clean(from)}>`,
     `To: <${clean(to)}>`,
@@ -105,7 +114,7 @@ function header({ from, to, date, messageId, inReplyTo, recipients, boundary, re
   ];
 }
 
-function explain({ recipients, reportingMta }: Report): string {
+function explain({ recipients, reportingMta }: DeliveryReport): string {
   const lines = [`This is the mail server ${clean(reportingMta)}.`, ""];
   for (const { address, action, status, diagnostic, retryUntil } of recipients.slice(0, MAX_EXPLAINED)) {
     lines.push(`<${clean(address)}>: ${EXPLAINED[action]} (${clean(status)})`);
@@ -122,7 +131,7 @@ function explain({ recipients, reportingMta }: Report): string {
 
 const MAX_EXPLAINED = 50;
 
-const EXPLAINED: Record<Action, string> = {
+const EXPLAINED: Record<DsnAction, string> = {
   failed: "the message could not be delivered",
   delayed: "the message could not be delivered yet",
   delivered: "the message was delivered",
@@ -131,7 +140,7 @@ const EXPLAINED: Record<Action, string> = {
 };
 
 /** Fields for the whole message (RFC 3464 2.2). */
-function messageFields({ envelopeId, reportingMta, arrived }: Report): string[] {
+function messageFields({ envelopeId, reportingMta, arrived }: DeliveryReport): string[] {
   return [
     ...(envelopeId === undefined ? [] : [`Original-Envelope-Id: ${ascii(envelopeId)}`]),
     `Reporting-MTA: dns; ${ascii(reportingMta)}`,
@@ -170,7 +179,7 @@ function addressField(address: string, type: string): string {
     : `utf-8; ${encodeUtf8Address(clean(address))}`;
 }
 
-function returnedHeader({ returned, returnedUtf8 = false }: Report): string[] {
+function returnedHeader({ returned, returnedUtf8 = false }: DeliveryReport): string[] {
   const plain = returned === "full" ? "message/rfc822" : "text/rfc822-headers";
   const global = returned === "full" ? "message/global" : "message/global-headers";
   return [

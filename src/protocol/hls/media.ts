@@ -21,13 +21,13 @@ export function writeMediaPlaylist({ init, segments }: MediaPlaylist): string {
   const list: string[] = [];
   let longest = 0;
   let end = 0;
-  let told = 0;
+  let reported = 0;
   for (const { uri, duration } of segments) {
     longest = Math.max(longest, duration);
     end += duration;
     // Players sum the written durations: 20 seconds in three segments must not become 19.999999.
-    const part = Math.round(end * MICRO) - told;
-    told += part;
+    const part = Math.round(end * MICRO) - reported;
+    reported += part;
     list.push(`#EXTINF:${(part / MICRO).toFixed(6).replace(/0{1,3}$/, "")},\n${uri}`);
   }
   return [

@@ -7,9 +7,9 @@ import * as fc from "fast-check";
 import { readHeader } from "../rfc5322/index.ts";
 import { planSevenBit, sevenBitBody, sevenBitHeader } from "./index.ts";
 import { MIME_LIMITS, createMimeScanner } from "./scanner.ts";
-import { createBase64, createQuotedPrintable, type Encoder } from "./transfer-encoding.ts";
+import { createBase64, createQuotedPrintable, type TransferEncoder } from "./transfer-encoding.ts";
 
-function encodedBy(encoder: Encoder, pieces: Uint8Array[]): string {
+function encodedBy(encoder: TransferEncoder, pieces: Uint8Array[]): string {
   return Buffer.concat([...pieces.map((piece) => encoder.push(piece)), encoder.end()]).toString("latin1");
 }
 

@@ -1,7 +1,7 @@
 import { isAscii } from "node:buffer";
 import { fieldRanges, headerValue } from "../rfc5322/index.ts";
 import { createMimeScanner, MimeLimitError, type Entity, type MimeEvents } from "./scanner.ts";
-import { createBase64, createQuotedPrintable, type Encoder } from "./transfer-encoding.ts";
+import { createBase64, createQuotedPrintable, type TransferEncoder } from "./transfer-encoding.ts";
 
 /**
  * Converts an 8-bit message to 7 bits for a server without 8BITMIME (RFC 6152 3): leaves with non-ASCII octets are
@@ -138,7 +138,7 @@ export async function* sevenBitBody(
   { actions }: SevenBitPlan,
 ): AsyncGenerator<Uint8Array> {
   let out: Uint8Array[] = [];
-  let encoder: Encoder | undefined;
+  let encoder: TransferEncoder | undefined;
   let current = 0;
   const events: MimeEvents = {
     entity({ index, header: section, blank }) {

@@ -1,5 +1,5 @@
 /** Streaming encoder with bounded memory. */
-export interface Encoder {
+export interface TransferEncoder {
   push(bytes: Uint8Array): Buffer;
   /** Returns the remaining output, without a line end. */
   end(): Buffer;
@@ -15,7 +15,7 @@ const HEX = Buffer.from("0123456789ABCDEF");
 const MAX_LINE = 75;
 
 /** Quoted-printable (RFC 2045 6.7). CR LF is a line break; a lone CR or LF is data. */
-export function createQuotedPrintable(): Encoder {
+export function createQuotedPrintable(): TransferEncoder {
   let column = 0;
   /** White space that may be at the end of its line (rule 3). */
   let space = 0;
@@ -94,7 +94,7 @@ export function createQuotedPrintable(): Encoder {
 const BASE64_LINE = 57;
 
 /** Base64 in lines of 76 characters, without a line end after the last line. */
-export function createBase64(): Encoder {
+export function createBase64(): TransferEncoder {
   let rest = Buffer.alloc(0);
   let begun = false;
 

@@ -59,7 +59,7 @@ export const needPath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...ty
  * Returns the version and flags of a full box (4.2) and the offset after them, where at least `needs` octets must
  * follow.
  */
-export function fullBox(bytes: Buffer, box: Box, needs = 0): { version: number; flags: number; at: number } {
+export function readFullBox(bytes: Buffer, box: Box, needs = 0): { version: number; flags: number; at: number } {
   if (box.end - box.body < 4 + needs) throw new Mp4Error(`box ${printable(box.type)} is too short`);
   return { version: bytes[box.body]!, flags: bytes.readUIntBE(box.body + 1, 3), at: box.body + 4 };
 }
@@ -71,7 +71,7 @@ export function entriesOf(
   width: number,
   header = 0,
 ): { version: number; count: number; at: number } {
-  const { version, at } = fullBox(bytes, box, header + 4);
+  const { version, at } = readFullBox(bytes, box, header + 4);
   const count = bytes.readUInt32BE(at + header);
   const first = at + header + 4;
   if (count * width > box.end - first)

@@ -1,4 +1,4 @@
-import { boxAt, boxesIn, findBox, fullBox, Mp4Error, needBox, type Box } from "./boxes.ts";
+import { boxAt, boxesIn, findBox, readFullBox, Mp4Error, needBox, type Box } from "./boxes.ts";
 import type { ReadAt } from "./locate.ts";
 
 /** A fragment of a single-track segment: its samples, and the location of their contiguous data. */
@@ -68,7 +68,7 @@ interface Defaults {
 
 /** ISO 14496-12, 8.8.7. Ignores trex: segments written by Reelpost contain these defaults. */
 function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
-  const { flags, at } = fullBox(bytes, tfhd, 4);
+  const { flags, at } = readFullBox(bytes, tfhd, 4);
   if ((flags & 1) !== 0) throw new Mp4Error("a fragment's data is addressed from the beginning of a file");
   let place = at + 4 + ((flags & 2) !== 0 ? 4 : 0);
   const next = (flag: number) => {
@@ -82,13 +82,13 @@ function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
 function readTime(bytes: Buffer, traf: Box): number {
   const tfdt = findBox(bytes, traf, "tfdt");
   if (tfdt === undefined) throw new Mp4Error("a fragment has no decoding time (tfdt)");
-  const { version, at } = fullBox(bytes, tfdt, bytes[tfdt.body] === 1 ? 8 : 4);
+  const { version, at } = readFullBox(bytes, tfdt, bytes[tfdt.body] === 1 ? 8 : 4);
   return version === 1 ? Number(bytes.readBigUInt64BE(at)) : bytes.readUInt32BE(at);
 }
 
 /** Reads a track run (ISO 14496-12, 8.8.8). */
 function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): Omit<Fragment, "time"> {
-  const { flags, at } = fullBox(bytes, trun, 4);
+  const { flags, at } = readFullBox(bytes, trun, 4);
   const count = bytes.readUInt32BE(at);
   const width = 4 * [0x100, 0x200, 0x400, 0x800].filter((flag) => (flags & flag) !== 0).length;
   let place = at + 4 + ((flags & 1) !== 0 ? 4 : 0) + ((flags & 4) !== 0 ? 4 : 0);

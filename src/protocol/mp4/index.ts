@@ -8,7 +8,7 @@ export { fragmentHeadSize, writeFragment, writeInit, type FragmentSample } from 
 export { readInit } from "./init-read.ts";
 export { locateMovie, type ReadAt } from "./locate.ts";
 export { readMovie, type Movie, type Track } from "./movie.ts";
-export { writeMovie, type Chunk, type WrittenTrack } from "./progressive.ts";
+export { writeMovie, type SampleChunk, type WrittenTrack } from "./progressive.ts";
 export { createSampleLog } from "./sample-log.ts";
 export type { SampleTables } from "./sample-tables.ts";
 export { walkSamples, type SampleMark, type SampleWalk } from "./samples.ts";

@@ -1,4 +1,4 @@
-import { type Box, boxesIn, entriesOf, findBox, fullBox, Mp4Error, needBox, needPath } from "./boxes.ts";
+import { type Box, boxesIn, entriesOf, findBox, readFullBox, Mp4Error, needBox, needPath } from "./boxes.ts";
 import { readSampleTables, type SampleTables } from "./sample-tables.ts";
 
 /** Contents of a file's index (moov). */
@@ -60,7 +60,7 @@ function readTrack(bytes: Buffer, trak: Box): Track {
   const header = readTimes(bytes, needBox(bytes, mdia, "mdhd"));
   const stbl = needPath(bytes, mdia, "minf", "stbl");
   const hdlr = needBox(bytes, mdia, "hdlr");
-  const { at } = fullBox(bytes, hdlr, 8);
+  const { at } = readFullBox(bytes, hdlr, 8);
   return {
     id: readTrackId(bytes, needBox(bytes, trak, "tkhd")),
     handler: bytes.toString("latin1", at + 4, at + 8),
@@ -74,7 +74,7 @@ function readTrack(bytes: Buffer, trak: Box): Track {
 
 /** Reads mvhd or mdhd, which start with the same fields (8.2.2, 8.4.2). */
 function readTimes(bytes: Buffer, box: Box): { timescale: number; language: string | undefined } {
-  const { version, at } = fullBox(bytes, box, bytes[box.body] === 1 ? 30 : 18);
+  const { version, at } = readFullBox(bytes, box, bytes[box.body] === 1 ? 30 : 18);
   const timescale = bytes.readUInt32BE(at + (version === 1 ? 16 : 8));
   if (timescale === 0) throw new Mp4Error(`the timescale in ${box.type} is 0`);
   return { timescale, language: languageOf(bytes.readUInt16BE(at + (version === 1 ? 28 : 16))) };
@@ -87,7 +87,7 @@ function languageOf(packed: number): string | undefined {
 }
 
 function readTrackId(bytes: Buffer, tkhd: Box): number {
-  const { version, at } = fullBox(bytes, tkhd, bytes[tkhd.body] === 1 ? 20 : 12);
+  const { version, at } = readFullBox(bytes, tkhd, bytes[tkhd.body] === 1 ? 20 : 12);
   return bytes.readUInt32BE(at + (version === 1 ? 16 : 8));
 }
 
@@ -111,7 +111,7 @@ function readEdits(bytes: Buffer, trak: Box): Edit[] {
 }
 
 function readDescriptions(bytes: Buffer, stsd: Box): Buffer[] {
-  const { at } = fullBox(bytes, stsd, 4);
+  const { at } = readFullBox(bytes, stsd, 4);
   // The descriptions are copied, so that the large index can be freed.
   return boxesIn(bytes, at + 4, stsd.end).map(({ start, end }) => Buffer.from(bytes.subarray(start, end)));
 }
@@ -121,6 +121,6 @@ function isSelfContained(bytes: Buffer, mdia: Box): boolean {
   const dinf = findBox(bytes, minf, "dinf");
   const dref = dinf && findBox(bytes, dinf, "dref");
   if (dref === undefined) return true;
-  const { at } = fullBox(bytes, dref, 4);
-  return boxesIn(bytes, at + 4, dref.end).every((entry) => (fullBox(bytes, entry).flags & 1) === 1);
+  const { at } = readFullBox(bytes, dref, 4);
+  return boxesIn(bytes, at + 4, dref.end).every((entry) => (readFullBox(bytes, entry).flags & 1) === 1);
 }

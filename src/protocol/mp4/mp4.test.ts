@@ -14,7 +14,7 @@ import {
   writeFragment,
   writeInit,
   writeMovie,
-  type Chunk,
+  type SampleChunk,
   type FragmentSample,
   type ReadAt,
   type TrackHeader,
@@ -64,7 +64,7 @@ function segmentOf(samples: readonly FragmentSample[], time: number, sequence: n
 /** Builds a file from fragments in the same way as the file writer. */
 async function fileOf(parts: readonly FragmentSample[][], start = 0) {
   const samples = createSampleLog();
-  const chunks: Chunk[] = [];
+  const chunks: SampleChunk[] = [];
   const data: Buffer[] = [];
   let time = start;
   let offset = 0;
@@ -224,14 +224,14 @@ describe("a written file", () => {
   });
 
   test("an initialisation segment describes its track", async () => {
-    const { id: _, ...told } = header;
-    assert.deepEqual(await readInit(writeInit(header)), told);
+    const { id: _, ...reported } = header;
+    assert.deepEqual(await readInit(writeInit(header)), reported);
   });
 
   test("the edit list of an initialisation segment cancels its delay", async () => {
-    const { id: _, ...told } = header;
+    const { id: _, ...reported } = header;
     const init = writeInit({ ...header, delay: 6000 });
-    assert.deepEqual(await readInit(init), { ...told, delay: 6000 });
+    assert.deepEqual(await readInit(init), { ...reported, delay: 6000 });
     const { movie } = await locateMovie(readerOf(init), init.length);
     const parsed = readMovie(movie);
     // The edit is open-ended, with media_rate 1.

@@ -1,9 +1,9 @@
 import type { SampleLog } from "./sample-log.ts";
-import { box, fileType, fullBox, mediaHeader, u32, type Parts } from "./write.ts";
+import { box, fileType, fullBox, mediaHeader, u32, type BufferList } from "./write.ts";
 import { editListBox, movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
 
 /** Samples of a track that are contiguous in the file. */
-export interface Chunk {
+export interface SampleChunk {
   /** Relative to the start of the media data. */
   offset: number;
   count: number;
@@ -12,7 +12,7 @@ export interface Chunk {
 export interface WrittenTrack {
   header: TrackHeader;
   samples: SampleLog;
-  chunks: readonly Chunk[];
+  chunks: readonly SampleChunk[];
 }
 
 const MILLISECONDS = 1000;
@@ -41,14 +41,14 @@ export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, 
   return [...type.pieces, ...laid.moov.pieces, header];
 }
 
-function fillOffsets(bytes: Buffer, chunks: readonly Chunk[], first: number, width: 4 | 8): void {
+function fillOffsets(bytes: Buffer, chunks: readonly SampleChunk[], first: number, width: 4 | 8): void {
   for (const [i, { offset }] of chunks.entries()) {
     if (width === 8) bytes.writeBigUInt64BE(BigInt(first + offset), i * 8);
     else bytes.writeUInt32BE(first + offset, i * 4);
   }
 }
 
-function moov(tracks: readonly WrittenTrack[], offsets: Buffer[], width: 4 | 8): Parts {
+function moov(tracks: readonly WrittenTrack[], offsets: Buffer[], width: 4 | 8): BufferList {
   const durations = tracks.map(shownMs);
   const boxes = tracks.map((track, i) =>
     trak(track, durations[i]!, fullBox(width === 8 ? "co64" : "stco", 0, 0, u32(track.chunks.length), offsets[i]!)),
@@ -63,7 +63,7 @@ const primingOf = ({ handler, delay = 0 }: TrackHeader): number => (handler === 
 const shownMs = ({ header, samples }: WrittenTrack) =>
   Math.round(((samples.shown().to - primingOf(header)) / header.timescale) * MILLISECONDS);
 
-function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: Parts): Parts {
+function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: BufferList): BufferList {
   // Old players require every frame to be presented after its decoding time; the edit list removes the resulting delay.
   const delay = -Math.min(0, samples.leastShift);
   const tables = [fullBox("stts", 0, 0, ...runs(samples.durations()))];
@@ -80,7 +80,7 @@ function trak({ header, samples, chunks }: WrittenTrack, duration: number, offse
 }
 
 /** The first sample is decoded at 0; a later start of the track becomes an empty edit. */
-function editList(header: TrackHeader, samples: SampleLog, duration: number, delay: number): Parts {
+function editList(header: TrackHeader, samples: SampleLog, duration: number, delay: number): BufferList {
   const { timescale } = header;
   const priming = primingOf(header);
   const from = Math.max(0, samples.shown().from - priming);
@@ -101,7 +101,7 @@ function runs(pairs: Uint32Array | Int32Array, more = 0): Buffer[] {
 }
 
 /** ISO 14496-12, 8.7.4: one entry for each chunk whose sample count differs from that of the previous chunk. */
-function chunkRuns(chunks: readonly Chunk[]): Uint32Array {
+function chunkRuns(chunks: readonly SampleChunk[]): Uint32Array {
   const entries: number[] = [];
   for (const [i, { count }] of chunks.entries()) if (count !== entries.at(-2)) entries.push(i + 1, count, 1);
   return Uint32Array.from(entries);

@@ -1,4 +1,4 @@
-import { type Box, entriesOf, findBox, fullBox, Mp4Error, needBox } from "./boxes.ts";
+import { type Box, entriesOf, findBox, readFullBox, Mp4Error, needBox } from "./boxes.ts";
 
 /** Locations and times of a track's samples (ISO 14496-12, 8.6 and 8.7), run-length encoded as in the file. */
 export interface SampleTables {
@@ -37,7 +37,7 @@ export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
 }
 
 function readSizes(bytes: Buffer, stsz: Box): Pick<SampleTables, "count" | "sizes"> {
-  const { at } = fullBox(bytes, stsz, 8);
+  const { at } = readFullBox(bytes, stsz, 8);
   const all = bytes.readUInt32BE(at);
   const count = bytes.readUInt32BE(at + 4);
   if (count > MAX_SAMPLES) throw new Mp4Error(`a track has ${count} samples, at most ${MAX_SAMPLES} are handled`);

@@ -1,4 +1,4 @@
-import { ascii, box, fullBox, u16, u32, u64, zeros, type Parts } from "./write.ts";
+import { ascii, box, fullBox, u16, u32, u64, zeros, type BufferList } from "./write.ts";
 
 /** Track properties common to files and initialisation segments. */
 export interface TrackHeader {
@@ -27,7 +27,7 @@ const ENABLED_IN_MOVIE = 3;
  * Movie header (ISO 14496-12, 8.2.2); `duration` is in milliseconds. Version 1 is a precaution: ten hours fit into 32
  * bits.
  */
-export const movieHeader = (duration: number, nextTrack: number): Parts =>
+export const movieHeader = (duration: number, nextTrack: number): BufferList =>
   fullBox(
     "mvhd",
     1,
@@ -47,7 +47,7 @@ export const movieHeader = (duration: number, nextTrack: number): Parts =>
  * Edit list (ISO 14496-12, 8.6.6). `edits`: pairs of the duration in milliseconds and the media time in ticks, or -1
  * for an empty edit.
  */
-export const editListBox = (...edits: (readonly [duration: number, mediaTime: number])[]): Parts =>
+export const editListBox = (...edits: (readonly [duration: number, mediaTime: number])[]): BufferList =>
   fullBox("elst", 0, 0, u32(edits.length), ...edits.map(([duration, mediaTime]) => u32(duration, mediaTime, 0x10000)));
 
 /** Track box. `duration` is in milliseconds, `mediaDuration` in track ticks. */
@@ -58,8 +58,8 @@ export function trackBox(
     mediaDuration,
     edits,
     tables,
-  }: { duration: number; mediaDuration: number; edits?: Parts; tables: Parts[] },
-): Parts {
+  }: { duration: number; mediaDuration: number; edits?: BufferList; tables: BufferList[] },
+): BufferList {
   const { id, handler, timescale, width, height, language = "und", description } = track;
   const sound = handler === "soun";
   const tkhd = fullBox(

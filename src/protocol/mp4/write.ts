@@ -1,22 +1,26 @@
 /**
  * Output as a list of buffers that are not concatenated until needed, since an index may occupy dozens of megabytes.
  */
-export interface Parts {
+export interface BufferList {
   size: number;
   pieces: Uint8Array[];
 }
 
 /** Returns a box with these contents. */
-export function box(type: string, ...inside: (Uint8Array | Parts)[]): Parts {
+export function box(type: string, ...inside: (Uint8Array | BufferList)[]): BufferList {
   const pieces = inside.flatMap((part) => ("pieces" in part ? part.pieces : [part]));
   const size = pieces.reduce((sum, { length }) => sum + length, 8);
   return { size, pieces: [Buffer.concat([u32(size), ascii(type)]), ...pieces] };
 }
 
-export const fullBox = (type: string, version: number, flags: number, ...inside: (Uint8Array | Parts)[]): Parts =>
-  box(type, u32(version * 0x100_0000 + flags), ...inside);
+export const fullBox = (
+  type: string,
+  version: number,
+  flags: number,
+  ...inside: (Uint8Array | BufferList)[]
+): BufferList => box(type, u32(version * 0x100_0000 + flags), ...inside);
 
-export const flat = (...parts: Parts[]): Buffer => Buffer.concat(parts.flatMap(({ pieces }) => pieces));
+export const flat = (...parts: BufferList[]): Buffer => Buffer.concat(parts.flatMap(({ pieces }) => pieces));
 
 /** Encodes 32-bit numbers, negative ones in two's complement. */
 export function u32(...numbers: number[]): Buffer {
@@ -47,5 +51,5 @@ export function mediaHeader(size: number): Buffer {
     : Buffer.concat([u32(1), ascii("mdat"), u64(size + 16)]);
 }
 
-export const fileType = (major: string, minor: number, ...compatible: string[]): Parts =>
+export const fileType = (major: string, minor: number, ...compatible: string[]): BufferList =>
   box("ftyp", ascii(major), u32(minor), ...compatible.map(ascii));

@@ -51,7 +51,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
   const association = createSections(onAssociation);
   let map = createSections(onMap);
   let mapPid: number | undefined;
-  let told = "";
+  let lastReported = "";
   let held = 0;
   let rest: Buffer = Buffer.alloc(0);
 
@@ -66,8 +66,8 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     const streams = readMap(section);
     if (streams === undefined) return;
     const text = JSON.stringify(streams);
-    if (text === told) return;
-    told = text;
+    if (text === lastReported) return;
+    lastReported = text;
     finishAll();
     gatherings.clear();
     for (const stream of streams)

@@ -55,18 +55,18 @@ export function readToken(text: string): TokenReading {
   if (!kid.ok) return kid;
   const rules = parseRules(claims["accessRules"]);
   if (!rules.ok) return refuse(rules.why);
-  const told = readClaims(claims, kid.kid);
-  return told.ok
+  const claimsReading = readClaims(claims, kid.kid);
+  return claimsReading.ok
     ? {
         ok: true,
         token: {
-          claims: told.claims,
+          claims: claimsReading.claims,
           rules: rules.rules,
           signed: `${head}.${body}`,
           signature: Buffer.from(signature, "base64url"),
         },
       }
-    : told;
+    : claimsReading;
 }
 
 function keyOf(header: unknown, claim: unknown): { ok: true; kid: string } | { ok: false; why: string } {

@@ -2,7 +2,7 @@
  * Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped; `spaced` means that the token
  * was preceded by some.
  */
-export interface Token {
+export interface AddressToken {
   kind: "atom" | "quoted" | "literal" | "<" | ">" | "@" | "," | ";" | ":" | ".";
   /** Value of the token: without quotes and escapes for "quoted", with brackets for "literal". */
   text: string;
@@ -17,8 +17,8 @@ const MAX_COMMENT_DEPTH = 50;
  * Splits an address field into tokens in linear time. Undefined for an unclosed quote, comment or literal, or a
  * character that is not allowed in an address field.
  */
-export function tokenize(text: string): Token[] | undefined {
-  const tokens: Token[] = [];
+export function tokenize(text: string): AddressToken[] | undefined {
+  const tokens: AddressToken[] = [];
   let spaced = false;
   for (let at = 0; at < text.length;) {
     const char = text[at]!;
@@ -47,10 +47,10 @@ function readToken(
   text: string,
   at: number,
   char: string,
-): { kind: Token["kind"]; text: string; end: number } | undefined {
+): { kind: AddressToken["kind"]; text: string; end: number } | undefined {
   if (char === '"') return readQuoted(text, at);
   if (char === "[") return readLiteral(text, at);
-  if (SPECIALS.has(char)) return { kind: char as Token["kind"], text: char, end: at + 1 };
+  if (SPECIALS.has(char)) return { kind: char as AddressToken["kind"], text: char, end: at + 1 };
   let end = at;
   while (end < text.length && isAtomChar(text.charCodeAt(end))) end++;
   return end === at ? undefined : { kind: "atom", text: text.slice(at, end), end };

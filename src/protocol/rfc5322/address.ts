@@ -1,5 +1,5 @@
 import { domainToASCII } from "node:url";
-import { tokenize, type Token } from "./address-tokens.ts";
+import { tokenize, type AddressToken } from "./address-tokens.ts";
 
 /** One mailbox of an address list (RFC 5322 3.4). */
 export interface Mailbox {
@@ -72,13 +72,17 @@ export function sameAddress(a: string, b: string): boolean {
 /** Domain of an envelope address; "" for the null sender. */
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1).toLowerCase();
 
-function words(tokens: Token[], from: number): number {
+function words(tokens: AddressToken[], from: number): number {
   let at = from;
   while (tokens[at]?.kind === "atom" || tokens[at]?.kind === "quoted" || tokens[at]?.kind === ".") at++;
   return at;
 }
 
-function readMailbox(tokens: Token[], from: number, stop: number): { mailbox?: Mailbox; end: number } | undefined {
+function readMailbox(
+  tokens: AddressToken[],
+  from: number,
+  stop: number,
+): { mailbox?: Mailbox; end: number } | undefined {
   const kind = tokens[stop]?.kind;
   if (kind === "<") return readAngle(tokens, from, stop);
   if (kind === "@") {
@@ -89,7 +93,7 @@ function readMailbox(tokens: Token[], from: number, stop: number): { mailbox?: M
   return stop === from ? { end: stop } : undefined;
 }
 
-function readAngle(tokens: Token[], from: number, open: number): { mailbox: Mailbox; end: number } | undefined {
+function readAngle(tokens: AddressToken[], from: number, open: number): { mailbox: Mailbox; end: number } | undefined {
   let at = open + 1;
   // RFC 5322 4.4: an obsolete source route "@relay,@relay:" is accepted and dropped.
   if (tokens[at]?.kind === "@") {
@@ -103,7 +107,10 @@ function readAngle(tokens: Token[], from: number, open: number): { mailbox: Mail
   return mailbox && { mailbox, end: read.end + 1 };
 }
 
-function readAddrSpec(tokens: Token[], from: number): { local: string; domain: string; end: number } | undefined {
+function readAddrSpec(
+  tokens: AddressToken[],
+  from: number,
+): { local: string; domain: string; end: number } | undefined {
   const at = words(tokens, from);
   if (tokens[at]?.kind !== "@") return undefined;
   const local = dotted(tokens.slice(from, at));
@@ -117,13 +124,13 @@ function readAddrSpec(tokens: Token[], from: number): { local: string; domain: s
 }
 
 /** Parses `word *("." word)`; RFC 5322 4.4 allows white space around the dots, but not two adjacent words. */
-function dotted(tokens: Token[]): string | undefined {
+function dotted(tokens: AddressToken[]): string | undefined {
   if (tokens.length % 2 === 0) return undefined;
   const joined = tokens.every((token, i) => (token.kind === ".") === (i % 2 === 1));
   return joined ? tokens.map((token) => token.text).join("") : undefined;
 }
 
-const phrase = (tokens: Token[]) =>
+const phrase = (tokens: AddressToken[]) =>
   tokens
     .map((token, i) => (token.spaced && i > 0 ? " " : "") + token.text)
     .join("")

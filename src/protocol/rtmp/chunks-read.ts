@@ -41,7 +41,7 @@ const NOTHING = Buffer.alloc(0);
  * Reassembles messages from chunks (5.3), which may be interleaved. Payload is copied directly to its destination;
  * apart from incomplete messages, only an incomplete header of up to 18 octets is buffered.
  */
-export function createChunkReader({ most }: { most: number }): ChunkReader {
+export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
   const streams = new Map<number, ChunkStream>();
   let chunkSize = FIRST_CHUNK_SIZE;
   let held = 0;

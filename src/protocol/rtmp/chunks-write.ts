@@ -46,11 +46,11 @@ function firstOctets(
   chunkStream: number,
   { type, stream, time, data }: RtmpMessage,
   head: Buffer,
-  room: number,
+  headroom: number,
 ): Buffer {
   const extended = time >= EXTENDED;
   const size = extended ? 16 : 12;
-  const bytes = Buffer.allocUnsafe(size + head.length + room);
+  const bytes = Buffer.allocUnsafe(size + head.length + headroom);
   bytes[0] = chunkStream;
   u24(bytes, extended ? EXTENDED : time, 1);
   u24(bytes, head.length + data.length, 4);

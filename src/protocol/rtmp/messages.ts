@@ -31,7 +31,7 @@ export const USER_CONTROL = { streamBegin: 0, streamEof: 1, pingRequest: 6, ping
 /** Outgoing chunk streams: one for each purpose, so that chunk headers are independent. Only 2 is fixed (5.3.1.1). */
 export const CHUNK_STREAM = { control: 2, command: 3, audio: 4, status: 5, video: 6 } as const;
 
-export function u32(...values: number[]): Buffer {
+export function writeU32(...values: number[]): Buffer {
   const bytes = Buffer.allocUnsafe(4 * values.length);
   values.forEach((value, i) => bytes.writeUInt32BE(value >>> 0, 4 * i));
   return bytes;

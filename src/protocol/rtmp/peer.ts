@@ -1,7 +1,7 @@
-import { createChunkReader, FIRST_CHUNK_SIZE } from "./chunks-read.ts";
+import { createRtmpChunkReader, FIRST_CHUNK_SIZE } from "./chunks-read.ts";
 import { encodeMessage } from "./chunks-write.ts";
 import { createHandshake } from "./handshake.ts";
-import { CHUNK_STREAM, MESSAGE, type RtmpMessage, u32, USER_CONTROL, userControl } from "./messages.ts";
+import { CHUNK_STREAM, MESSAGE, type RtmpMessage, writeU32, USER_CONTROL, userControl } from "./messages.ts";
 import { RtmpViolation } from "./violation.ts";
 
 /** One side of an RTMP connection, without the socket. */
@@ -36,7 +36,7 @@ interface RtmpPeerOptions {
 const NOTHING = Buffer.alloc(0);
 
 export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer {
-  const reader = createChunkReader({ most });
+  const reader = createRtmpChunkReader({ most });
   const handshake = createHandshake(role);
   /** Iterator over the latest input. */
   let read = reader.push(NOTHING);
@@ -87,7 +87,7 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
   function acknowledge() {
     if (window === 0 || received - acknowledged < window) return;
     acknowledged = received;
-    control(MESSAGE.acknowledgement, u32(received));
+    control(MESSAGE.acknowledgement, writeU32(received));
   }
 
   const messages: IterableIterator<RtmpMessage> = {
@@ -114,7 +114,7 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
     send: (chunkStream, message, head) => write(encodeMessage(chunkStream, message, chunkSize, head)),
     control,
     setChunkSize(octets) {
-      control(MESSAGE.setChunkSize, u32(octets));
+      control(MESSAGE.setChunkSize, writeU32(octets));
       chunkSize = octets;
     },
     setMost: reader.setMost,

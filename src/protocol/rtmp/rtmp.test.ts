@@ -9,7 +9,7 @@ import {
   readStatus,
   type RtmpMessage,
   RtmpViolation,
-  u32,
+  writeU32,
   USER_CONTROL,
   userControl,
   writeAmf0,
@@ -17,7 +17,7 @@ import {
   writeStatus,
 } from "./index.ts";
 import { readAmf0, type AmfValue } from "./amf0.ts";
-import { createChunkReader } from "./chunks-read.ts";
+import { createRtmpChunkReader } from "./chunks-read.ts";
 import { encodeMessage } from "./chunks-write.ts";
 import { createHandshake } from "./handshake.ts";
 
@@ -51,7 +51,7 @@ test("messages are read back as written, regardless of chunk size and splitting"
       fc.array(fc.nat(), { maxLength: 12 }),
       fc.uint8Array({ maxLength: 8 }),
       (messages, size, cuts, given) => {
-        const reader = createChunkReader({ most: 30_000 });
+        const reader = createRtmpChunkReader({ most: 30_000 });
         reader.setChunkSize(size);
         const head = Buffer.from(given);
         const wire = Buffer.concat(messages.map(([id, one]) => encoded(id, one, size, head)));
@@ -105,7 +105,7 @@ test("the input buffer may be reused", () => {
 test("invalid data is either read or rejected with FlvError", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 }), (pieces) => {
-      const reader = createChunkReader({ most: 1000 });
+      const reader = createRtmpChunkReader({ most: 1000 });
       try {
         for (const piece of pieces)
           for (const { data } of reader.push(Buffer.from(piece))) assert.ok(data.length <= 1000);
@@ -122,7 +122,7 @@ const chunk = (format: number, id: number, head: number[], data: number[]) =>
   Buffer.from([(format << 6) | id, ...head, ...data]);
 
 test("shorter headers inherit fields from earlier ones (5.3.1.2)", () => {
-  const reader = createChunkReader({ most: 100 });
+  const reader = createRtmpChunkReader({ most: 100 });
   const wire = Buffer.concat([
     chunk(0, 4, [0, 0, 40, 0, 0, 1, 8, 1, 0, 0, 0], [1]),
     chunk(1, 4, [0, 0, 10, 0, 0, 2, 8], [2, 2]),
@@ -146,7 +146,7 @@ test("shorter headers inherit fields from earlier ones (5.3.1.2)", () => {
 });
 
 test("reads interleaved chunks, ids of two and three octets, and timestamps omitted in later chunks", () => {
-  const reader = createChunkReader({ most: 1000 });
+  const reader = createRtmpChunkReader({ most: 1000 });
   reader.setChunkSize(2);
   const wire = Buffer.concat([
     Buffer.from([0x00, 6, 0xff, 0xff, 0xff, 0, 0, 4, 9, 1, 0, 0, 0, 1, 0, 0, 0, 1, 2]),
@@ -166,25 +166,27 @@ test("reads interleaved chunks, ids of two and three octets, and timestamps omit
 test("data above the limit is rejected when its header is read, in one message or in several", () => {
   assert.throws(
     () => [
-      ...createChunkReader({ most: 10 }).push(encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(11) }, 128)),
+      ...createRtmpChunkReader({ most: 10 }).push(
+        encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(11) }, 128),
+      ),
     ],
     isViolation,
   );
   const halves = [4, 5].map((id) =>
     encoded(id, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200) }, 128).subarray(0, 12 + 128),
   );
-  assert.throws(() => [...createChunkReader({ most: 300 }).push(Buffer.concat(halves))], isViolation);
-  assert.throws(() => [...createChunkReader({ most: 300 }).push(Buffer.from([0xc4]))], /refers to one before/);
+  assert.throws(() => [...createRtmpChunkReader({ most: 300 }).push(Buffer.concat(halves))], isViolation);
+  assert.throws(() => [...createRtmpChunkReader({ most: 300 }).push(Buffer.from([0xc4]))], /refers to one before/);
   const many = Buffer.concat(
     Array.from({ length: 65 }, (_, i) =>
       encoded(2, { type: 8, stream: 1, time: 0, data: Buffer.alloc(0) }, 128).fill(i < 62 ? 2 + i : 0, 0, 1),
     ),
   );
-  assert.equal([...createChunkReader({ most: 300 }).push(many.subarray(0, 12 * 62))].length, 62);
+  assert.equal([...createRtmpChunkReader({ most: 300 }).push(many.subarray(0, 12 * 62))].length, 62);
 });
 
 test("an abort discards a partial message", () => {
-  const reader = createChunkReader({ most: 1000 });
+  const reader = createRtmpChunkReader({ most: 1000 });
   const whole = encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200, 1) }, 128);
   assert.deepEqual([...reader.push(whole.subarray(0, 140))], []);
   reader.abort(4);
@@ -292,7 +294,7 @@ test("two sides complete the handshake, acknowledge, respond to pings and accept
       peers.client.opening();
       run();
       assert.ok(peers.server.greeted && peers.client.greeted);
-      peers.server.control(MESSAGE.windowSize, u32(500));
+      peers.server.control(MESSAGE.windowSize, writeU32(500));
       peers.server.control(MESSAGE.userControl, userControl(USER_CONTROL.pingRequest, 77));
       peers.server.setChunkSize(5000);
       peers.server.send(6, { type: MESSAGE.video, stream: 1, time: 5, data: Buffer.alloc(20_000, 3) });

@@ -10,8 +10,8 @@ const LONG_PICTURE = 0x80;
 /** Packs a frame into payloads. `picture` is the frame number, by which a receiver detects missing frames. */
 export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] {
   const payloads: Buffer[] = [];
-  const room = most - 4;
-  const size = Math.ceil(frame.length / Math.max(1, Math.ceil(frame.length / room)));
+  const payloadLimit = most - 4;
+  const size = Math.ceil(frame.length / Math.max(1, Math.ceil(frame.length / payloadLimit)));
   for (let at = 0; at < frame.length; at += size) {
     const piece = frame.subarray(at, at + size);
     const head = Buffer.from([

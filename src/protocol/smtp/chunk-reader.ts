@@ -19,7 +19,7 @@ const CR = 0x0d;
 const LF = 0x0a;
 const CRLF = Buffer.from("\r\n");
 
-export function createChunkReader(): ChunkReader {
+export function createBdatReader(): ChunkReader {
   let missing = 0;
   let stray: "CR" | "LF" | undefined;
   let afterCr = false;

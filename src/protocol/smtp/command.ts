@@ -1,5 +1,5 @@
 /** A command line, split into its parts. */
-export interface Command {
+export interface SmtpCommand {
   line: Buffer;
   /** Verb in upper case. */
   verb: string;
@@ -13,12 +13,12 @@ export interface Command {
   isHttp: boolean;
 }
 
-export function parseCommand(line: Buffer): Command {
+export function parseCommand(line: Buffer): SmtpCommand {
   const text = line.toString();
   const space = text.search(/[ \t]/);
   const verb = (space === -1 ? text : text.slice(0, space)).toUpperCase();
   const argument = space === -1 ? "" : text.slice(space).trim();
-  const command: Command = {
+  const command: SmtpCommand = {
     line,
     verb,
     argument,

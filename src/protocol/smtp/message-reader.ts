@@ -1,4 +1,4 @@
-import { createChunkReader, type ChunkReader } from "./chunk-reader.ts";
+import { createBdatReader, type ChunkReader } from "./chunk-reader.ts";
 import { createDataReader, type DataReader } from "./data-reader.ts";
 
 /** Reads mail data from DATA or BDAT, and drops the content after a bare CR or LF, or beyond the size limit. */
@@ -52,7 +52,7 @@ export function createMessageReader(maxSize: number): MessageReader {
     startChunk(octets, last) {
       if (source?.kind !== "chunks") {
         size = 0;
-        source = { kind: "chunks", reader: createChunkReader(), octets, last };
+        source = { kind: "chunks", reader: createBdatReader(), octets, last };
       }
       Object.assign(source, { octets, last });
       source.reader.begin(octets);

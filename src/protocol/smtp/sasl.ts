@@ -1,12 +1,12 @@
 /** The AUTH mechanisms (RFC 4954) that send the password: PLAIN (RFC 4616) and LOGIN. */
-export interface Credentials {
+export interface SaslCredentials {
   username: string;
   password: string;
 }
 
 type SaslStep =
   /** `text` is the text of the 334 reply, to which the client sends a response. */
-  { kind: "challenge"; text: string } | { kind: "credentials"; credentials: Credentials } | { kind: "invalid" };
+  { kind: "challenge"; text: string } | { kind: "credentials"; credentials: SaslCredentials } | { kind: "invalid" };
 
 /** One authentication exchange. */
 export interface Sasl {

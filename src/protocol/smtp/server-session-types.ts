@@ -1,7 +1,7 @@
 import type { MailRequest, RecipientRequest } from "../dsn/index.ts";
 import type { Reply } from "./reply.ts";
 import type { BodyType } from "./parameters.ts";
-import type { Credentials } from "./sasl.ts";
+import type { SaslCredentials } from "./sasl.ts";
 
 export interface ServerSessionOptions {
   /** Name of the server in the greeting. */
@@ -64,7 +64,7 @@ export type ServerEvent =
   /** Decision: accept a recipient. */
   | { type: "recipient"; address: string }
   /** Decision: authenticate the client. */
-  | { type: "credentials"; credentials: Credentials }
+  | { type: "credentials"; credentials: SaslCredentials }
   /** A message begins. */
   | { type: "data" }
   /** Content of the message. Its memory belongs to the driver. */

@@ -1,5 +1,5 @@
 import { createCommandReader } from "./command-reader.ts";
-import { parseCommand, type Command } from "./command.ts";
+import { parseCommand, type SmtpCommand } from "./command.ts";
 import { createMessageReader } from "./message-reader.ts";
 import { readMailParameters, readRecipientParameters } from "./parameters.ts";
 import { readPath } from "./path.ts";
@@ -106,7 +106,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     return true;
   }
 
-  function execute(command: Command) {
+  function execute(command: SmtpCommand) {
     const { verb } = command;
     if (verb === "BDAT" && extensions.chunking) return bdat(command);
     if (SYNCHRONIZING.has(verb) && input.length > 0) return hangUp(replies.NOT_SYNCHRONIZED);
@@ -153,7 +153,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     return undefined;
   }
 
-  function greet({ verb, words }: Command) {
+  function greet({ verb, words }: SmtpCommand) {
     const [name = ""] = words;
     if (words.length !== 1) return send(replies.heloSyntax(verb));
     if (name.length > 300 || /\p{Cc}/u.test(name)) return send(replies.HELO_NAME);
@@ -164,7 +164,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     send(replies.greets(options, keywords));
   }
 
-  function mail({ line, path }: Command) {
+  function mail({ line, path }: SmtpCommand) {
     if (path?.prefix !== "FROM") return send(replies.SENDER_SYNTAX);
     const rules = { ...extensions, maxSize: options.maxSize };
     const read = readMailParameters(line, path.params, rules);
@@ -177,7 +177,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     events.push({ type: "mail" });
   }
 
-  function rcpt({ line, path }: Command) {
+  function rcpt({ line, path }: SmtpCommand) {
     if (path?.prefix !== "TO") return send(replies.RECIPIENT_SYNTAX);
     const read = readRecipientParameters(line, path.params, extensions, transaction?.smtputf8 === true);
     if (!read.ok) return send(read.reply);
@@ -193,7 +193,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     events.push({ type: "recipient", address });
   }
 
-  function data({ argument }: Command) {
+  function data({ argument }: SmtpCommand) {
     if (argument !== "") return send(replies.DATA_SYNTAX);
     if (message.active) return send(replies.BDAT_STARTED);
     if (!hasRecipients()) return send(replies.NEED_RCPT);
@@ -203,7 +203,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     state = "data";
   }
 
-  function bdat({ words }: Command) {
+  function bdat({ words }: SmtpCommand) {
     const [size = "", last] = words;
     const octets = /^\d{1,15}$/.test(size) ? Number(size) : undefined;
     // Without the size, the commands after the chunk cannot be located.
@@ -245,7 +245,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     events.push({ type: "message", stray: end.stray, oversized: end.oversized });
   }
 
-  function startTls({ argument }: Command) {
+  function startTls({ argument }: SmtpCommand) {
     if (argument !== "") return send(replies.STARTTLS_SYNTAX);
     if (tls !== undefined) return send(replies.TLS_ACTIVE);
     send(replies.START_TLS);
@@ -258,7 +258,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     events.push({ type: "starttls" });
   }
 
-  function auth({ words: [mechanism = "", ...more] }: Command) {
+  function auth({ words: [mechanism = "", ...more] }: SmtpCommand) {
     const name = mechanism.toUpperCase();
     if (authenticated) return send(replies.ALREADY_AUTHENTICATED);
     if (name !== "PLAIN" && name !== "LOGIN") return send(replies.UNKNOWN_MECHANISM);

@@ -86,9 +86,9 @@ test("addresses that are too long are distinguished from those that cannot be ne
 });
 
 test("the longest possible sender has a local part of 64 octets", () => {
-  const room = 64 - "SRS0=12345678=DD=a.example=".length;
-  assert.equal(rewritten(srs.forward(`${"x".repeat(room)}@a.example`, NOW)).indexOf("@"), 64);
-  assert.deepEqual(srs.forward(`${"x".repeat(room + 1)}@a.example`, NOW), { ok: false, why: "too-long" });
+  const available = 64 - "SRS0=12345678=DD=a.example=".length;
+  assert.equal(rewritten(srs.forward(`${"x".repeat(available)}@a.example`, NOW)).indexOf("@"), 64);
+  assert.deepEqual(srs.forward(`${"x".repeat(available + 1)}@a.example`, NOW), { ok: false, why: "too-long" });
 });
 
 test("three consecutive forwarders: the second and third write SRS1, and the return path has two hops", () => {

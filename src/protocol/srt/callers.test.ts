@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, test } from "node:test";
 import {
   EXTENSION,
-  FLAG,
+  SRT_FLAG,
   type Handshake,
   HANDSHAKE_TYPE,
   readAbilities,
@@ -13,7 +13,7 @@ import {
   writeText,
 } from "./handshake.ts";
 import { SRT_REJECTION } from "./rejections.ts";
-import { CONTROL, readLosses, writeControl, writeData } from "./packets.ts";
+import { CONTROL, readLosses, writeControl, writeDataPacket } from "./packets.ts";
 import { abilities, asking, openCallers, until } from "./srt.testing.ts";
 
 describe("SRT callers", () => {
@@ -35,13 +35,13 @@ describe("SRT callers", () => {
     const response = readAbilities(answer.extensions[0]!.body)!;
     // The longer of the two requested latencies is used.
     assert.deepEqual(
-      [response.receiverDelay, response.senderDelay, response.flags & FLAG.marksResent],
-      [300, 120, FLAG.marksResent],
+      [response.receiverDelay, response.senderDelay, response.flags & SRT_FLAG.marksResent],
+      [300, 120, SRT_FLAG.marksResent],
     );
     // The response was lost: the same caller retries.
     assert.equal((await connect({ extensions: [abilities()] })).socket, answer.socket);
     const data = (n: number, text: string) =>
-      writeData({
+      writeDataPacket({
         sequence: 1234 + n,
         key: "none",
         resent: false,
@@ -100,7 +100,7 @@ describe("SRT callers", () => {
     assert.equal(await refused(abilities(), streamId("no")), SRT_REJECTION.unauthorized);
     assert.equal(await refused(streamId("yes")), SRT_REJECTION.version);
     assert.equal(await refused(abilities(0, 0x010200)), SRT_REJECTION.version);
-    assert.equal(await refused(abilities(FLAG.stream)), SRT_REJECTION.messageApi);
+    assert.equal(await refused(abilities(SRT_FLAG.stream)), SRT_REJECTION.messageApi);
     assert.equal(
       await refused(abilities(), { type: EXTENSION.congestion, body: writeText("file") }),
       SRT_REJECTION.congestion,
@@ -119,13 +119,13 @@ describe("SRT callers", () => {
   test("in one network leave capacity for others while they wait", async (t) => {
     let answer = () => {};
     const waits = new Promise<"unauthorized">((resolve) => (answer = () => resolve("unauthorized")));
-    let asked = 0;
-    const { open } = await openCallers(t, { most: 100, door: () => (asked++, waits) });
+    let requested = 0;
+    const { open } = await openCallers(t, { most: 100, door: () => (requested++, waits) });
     const crowd = Array.from({ length: 10 }, (_, i) => open().connect({ socket: 200 + i, extensions: [abilities()] }));
-    await until(() => asked === 10);
+    await until(() => requested === 10);
     assert.equal((await open().connect({ socket: 300, extensions: [abilities()] })).type, SRT_REJECTION.backlog);
     const other = open("127.0.0.2").connect({ socket: 301, extensions: [abilities()] });
-    await until(() => asked === 11);
+    await until(() => requested === 11);
     answer();
     for (const { type } of await Promise.all([...crowd, other])) assert.equal(type, SRT_REJECTION.unauthorized);
   });
@@ -173,7 +173,7 @@ describe("SRT callers", () => {
       });
       for (const n of [first, first + 2])
         send(
-          writeData({
+          writeDataPacket({
             sequence: 1234 + n,
             key: "none",
             resent: false,

@@ -5,10 +5,10 @@ import {
   type DataPacket,
   readLosses,
   writeControl,
-  writeData,
+  writeDataPacket,
   writeLosses,
 } from "./packets.ts";
-import { createReceiver } from "./receiver.ts";
+import { createSrtReceiver } from "./receiver.ts";
 import { EXTENSION } from "./handshake.ts";
 import { createSender } from "./sender.ts";
 
@@ -76,7 +76,7 @@ const ACK_WORDS = 7;
 /** Time after which unacknowledged data has become useless. */
 const keptFor = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
 
-export function createConnection({
+export function createSrtConnection({
   address,
   peer,
   sequence,
@@ -111,7 +111,7 @@ export function createConnection({
     transmit(writeControl({ ...rest, type, timestamp: stamp(said), to: peer }));
   }
 
-  const receiver = createReceiver({
+  const receiver = createSrtReceiver({
     first: sequence,
     latencyMs,
     // If a handler closes the connection while several packets are being delivered, it receives none of the remaining
@@ -129,7 +129,7 @@ export function createConnection({
       if (sealed === undefined) return;
       said = now();
       transmit(
-        writeData({
+        writeDataPacket({
           sequence,
           key: keys?.name ?? "none",
           resent: resent && marksResent,
@@ -188,10 +188,10 @@ export function createConnection({
     return since >= latencyMs + roundTrip + 2 * TICKS && (sender.waiting() === 0 || since >= keptFor(latencyMs));
   }
 
-  function leave(told: false | undefined) {
+  function leave(notify: false | undefined) {
     if (over) return;
     control(CONTROL.shutdown, { body: Buffer.alloc(4) });
-    end(told);
+    end(notify);
   }
 
   function takeData({ key, sequence, payload }: DataPacket, at: number) {
@@ -216,7 +216,7 @@ export function createConnection({
       expected,
       roundTrip * 1000,
       variance * 1000,
-      receiver.room(),
+      receiver.freePackets(),
       rate.perSecond,
       rate.perSecond,
       rate.octetsPerSecond,

@@ -39,7 +39,7 @@ export const EXTENSION = {
 /** Flags used in `extensionField`. */
 export const EXTENSION_FIELD = { handshake: 1, key: 2, config: 4 } as const;
 /** Flags for both sides of a live connection (3.2.1.1). */
-export const FLAG = {
+export const SRT_FLAG = {
   sendsInTime: 1,
   receivesInTime: 2,
   encrypts: 4,
@@ -127,7 +127,7 @@ export function writeAbilities({ version, flags, receiverDelay, senderDelay }: S
 }
 
 /** Reads text in words with reversed octets, padded with zeros (3.2.1.3). */
-export function readText(body: Buffer): string {
+export function readPaddedText(body: Buffer): string {
   const text = Buffer.from(body.subarray(0, body.length & ~3)).swap32();
   const end = text.indexOf(0);
   return text.toString("utf8", 0, end === -1 ? text.length : end);

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes, randomInt } from "node:crypto";
 import { createSocket, type RemoteInfo } from "node:dgram";
 import { networkOf } from "../../kernel/networks.ts";
-import { createConnection, type OpenConnection, type SrtConnection, type SrtHandlers } from "./connection.ts";
-import { FLAG, HANDSHAKE_TYPE, type Handshake, readHandshake, SRT_MAGIC, writeHandshake } from "./handshake.ts";
+import { createSrtConnection, type OpenConnection, type SrtConnection, type SrtHandlers } from "./connection.ts";
+import { SRT_FLAG, HANDSHAKE_TYPE, type Handshake, readHandshake, SRT_MAGIC, writeHandshake } from "./handshake.ts";
 import { openKeys, type SrtKeys } from "./keys.ts";
-import { agree, answerTo, readWanted, type Wanted } from "./negotiation.ts";
+import { agree, answerTo, readWanted, type HandshakeRequest } from "./negotiation.ts";
 import { CONTROL, LARGEST, readPacket, writeControl } from "./packets.ts";
 import { WINDOW } from "./receiver.ts";
 import { SRT_REJECTION, type SrtRejection } from "./rejections.ts";
@@ -159,10 +159,10 @@ export async function listenSrt({
     const wanted = readWanted(handshake);
     if (typeof wanted === "string") return refuse(handshake, from, wanted);
     // These are views of a datagram and must be copied to be retained.
-    const asked: Wanted = { ...wanted, keys: wanted.keys && Buffer.from(wanted.keys) };
-    const found = await door({ streamId: asked.streamId, address: from.address });
+    const requested: HandshakeRequest = { ...wanted, keys: wanted.keys && Buffer.from(wanted.keys) };
+    const found = await door({ streamId: requested.streamId, address: from.address });
     if (typeof found === "string") return refuse(handshake, from, found);
-    const keys = await keysOf(asked, found.passphrase);
+    const keys = await keysOf(requested, found.passphrase);
     if (typeof keys === "string") {
       found.refused?.();
       return refuse(handshake, from, keys);
@@ -170,28 +170,28 @@ export async function listenSrt({
     if (closed || open.size >= most) return refuse(handshake, from, closed ? "down" : "resource");
     const begin = await found.enter();
     if (typeof begin === "string") return refuse(handshake, from, begin);
-    letIn(handshake, from, caller, asked, keys, begin);
+    letIn(handshake, from, caller, requested, keys, begin);
   }
 
   function letIn(
     handshake: Handshake,
     from: RemoteInfo,
     caller: string,
-    asked: Wanted,
+    requested: HandshakeRequest,
     keys: SrtKeys | undefined,
     begin: (connection: SrtConnection) => SrtHandlers,
   ) {
     let id = 0;
     do id = randomInt(1, 2 ** 30);
     while (open.has(id));
-    const latency = agree(asked.abilities, latencyMs);
-    const connection = createConnection({
+    const latency = agree(requested.abilities, latencyMs);
+    const connection = createSrtConnection({
       address: from.address,
       peer: handshake.socket,
       sequence: handshake.sequence,
       window: Math.max(32, Math.min(WINDOW, handshake.window)),
       latencyMs: Math.max(latency.receiver, latency.sender),
-      marksResent: (asked.abilities.flags & FLAG.marksResent) !== 0,
+      marksResent: (requested.abilities.flags & SRT_FLAG.marksResent) !== 0,
       keys,
       now: () => performance.now(),
       transmit: (bytes) => send(bytes, from),
@@ -206,7 +206,7 @@ export async function listenSrt({
         timer = undefined;
       },
     });
-    const { field, extensions } = answerTo(asked, latency);
+    const { field, extensions } = answerTo(requested, latency);
     const answer = reply(
       {
         ...handshake,
@@ -290,7 +290,10 @@ export async function listenSrt({
 }
 
 /** Returns the keys. A caller with a wrong passphrase, or without encryption, gets the reason. */
-async function keysOf({ keys: message }: Wanted, passphrase: string): Promise<SrtKeys | undefined | SrtRejection> {
+async function keysOf(
+  { keys: message }: HandshakeRequest,
+  passphrase: string,
+): Promise<SrtKeys | undefined | SrtRejection> {
   if ((message === undefined) !== (passphrase === "")) return "unsecured";
   if (message === undefined) return undefined;
   const keys = await openKeys(message, passphrase);

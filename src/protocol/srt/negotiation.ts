@@ -1,10 +1,10 @@
 import {
   EXTENSION,
   EXTENSION_FIELD,
-  FLAG,
+  SRT_FLAG,
   type Handshake,
   readAbilities,
-  readText,
+  readPaddedText,
   type SrtAbilities,
   type SrtExtension,
   writeAbilities,
@@ -12,7 +12,7 @@ import {
 import type { SrtRejection } from "./rejections.ts";
 
 /** A caller's request in its conclusion. */
-export interface Wanted {
+export interface HandshakeRequest {
   streamId: string;
   abilities: SrtAbilities;
   /** Key message; undefined if unencrypted. */
@@ -30,43 +30,43 @@ const MAX_DELAY_MS = 10_000;
  * Reads a caller's request. Rejects version 4, files, groups and packet filters, none of which suit a live broadcast
  * from one sender.
  */
-export function readWanted({ version, extensions }: Handshake): Wanted | SrtRejection {
+export function readWanted({ version, extensions }: Handshake): HandshakeRequest | SrtRejection {
   const find = (type: number): SrtExtension | undefined => extensions.find((extension) => extension.type === type);
   const request = find(EXTENSION.request);
   const abilities = request && readAbilities(request.body);
   if (version !== 5 || abilities === undefined || abilities.version < OLDEST) return "version";
-  if ((abilities.flags & FLAG.stream) !== 0) return "messageApi";
+  if ((abilities.flags & SRT_FLAG.stream) !== 0) return "messageApi";
   const congestion = find(EXTENSION.congestion);
-  if (congestion !== undefined && readText(congestion.body) !== "live") return "congestion";
+  if (congestion !== undefined && readPaddedText(congestion.body) !== "live") return "congestion";
   if (find(EXTENSION.filter) !== undefined) return "filter";
   if (find(EXTENSION.group) !== undefined) return "group";
   const streamId = find(EXTENSION.streamId);
   if (streamId !== undefined && streamId.body.length > MAX_STREAM_ID) return "badRequest";
   return {
-    streamId: streamId === undefined ? "" : readText(streamId.body),
+    streamId: streamId === undefined ? "" : readPaddedText(streamId.body),
     abilities,
     keys: find(EXTENSION.keyRequest)?.body,
   };
 }
 
 /** Returns the longer of the two requested latencies (section 4.4) for each direction. */
-export function agree(asked: SrtAbilities, latencyMs: number): { receiver: number; sender: number } {
+export function agree(requested: SrtAbilities, latencyMs: number): { receiver: number; sender: number } {
   const within = (theirs: number) => Math.min(MAX_DELAY_MS, Math.max(latencyMs, theirs));
-  return { receiver: within(asked.senderDelay), sender: within(asked.receiverDelay) };
+  return { receiver: within(requested.senderDelay), sender: within(requested.receiverDelay) };
 }
 
 /** Extensions of the response to a conclusion. */
 export function answerTo(
-  { abilities, keys }: Wanted,
+  { abilities, keys }: HandshakeRequest,
   latency: { receiver: number; sender: number },
 ): { field: number; extensions: SrtExtension[] } {
   const flags =
-    FLAG.sendsInTime |
-    FLAG.receivesInTime |
-    FLAG.encrypts |
-    FLAG.dropsLate |
-    FLAG.repeatsLosses |
-    (abilities.flags & FLAG.marksResent);
+    SRT_FLAG.sendsInTime |
+    SRT_FLAG.receivesInTime |
+    SRT_FLAG.encrypts |
+    SRT_FLAG.dropsLate |
+    SRT_FLAG.repeatsLosses |
+    (abilities.flags & SRT_FLAG.marksResent);
   const response = {
     type: EXTENSION.response,
     body: writeAbilities({ version: OUR_VERSION, flags, receiverDelay: latency.receiver, senderDelay: latency.sender }),

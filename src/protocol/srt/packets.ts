@@ -80,7 +80,7 @@ export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefine
   };
 }
 
-export function writeData({
+export function writeDataPacket({
   sequence,
   key,
   resent,

@@ -1,5 +1,5 @@
 import { HEADER, type LossRange } from "./packets.ts";
-import { distance, nextSequence, plusSequence } from "./sequence.ts";
+import { sequenceDistance, nextSequence, plusSequence } from "./sequence.ts";
 
 /** Restores the sending order: missing packets are requested again, and skipped after the negotiated latency. */
 interface Receiver {
@@ -13,7 +13,7 @@ interface Receiver {
   /** First missing packet number, which is the acknowledgement number. */
   expected(): number;
   /** Number of free packet slots. */
-  room(): number;
+  freePackets(): number;
   /** Number of octets and packets received, including retransmissions. */
   came(): { packets: number; octets: number };
 }
@@ -32,12 +32,12 @@ export const WINDOW = 8192;
 /** Minimum milliseconds between two requests for the same packet. */
 const ASK_MS = 20;
 
-export function createReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverDeps): Receiver {
+export function createSrtReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverDeps): Receiver {
   const held = new Map<number, { payload: Buffer; at: number }>();
   let expected = first;
   /** One after the number of the last packet received. */
   let end = first;
-  let asked = 0;
+  let requestedAt = 0;
   let packets = 0;
   let octets = 0;
 
@@ -50,7 +50,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
   }
 
   function skipTo(sequence: number) {
-    const missing = distance(expected, sequence);
+    const missing = sequenceDistance(expected, sequence);
     if (missing <= 0) return;
     expected = sequence;
     lost(missing);
@@ -88,7 +88,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
     take(sequence, payload, now) {
       packets++;
       octets += payload.length + HEADER;
-      const ahead = distance(expected, sequence);
+      const ahead = sequenceDistance(expected, sequence);
       if (ahead < 0 || held.has(sequence)) return;
       // Beyond the window: the sender has long dropped everything in between.
       if (ahead >= WINDOW) {
@@ -98,36 +98,37 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
       }
       if (sequence === expected) {
         expected = nextSequence(expected);
-        if (distance(end, expected) > 0) end = expected;
+        if (sequenceDistance(end, expected) > 0) end = expected;
         deliver(payload);
         drain();
         return;
       }
       held.set(sequence, { payload, at: now });
       const before = end;
-      if (distance(end, sequence) < 0) return;
+      if (sequenceDistance(end, sequence) < 0) return;
       end = nextSequence(sequence);
-      if (distance(before, sequence) > 0) ask([[before, plusSequence(sequence, -1)]]);
+      if (sequenceDistance(before, sequence) > 0) ask([[before, plusSequence(sequence, -1)]]);
     },
     tick(now, roundTrip) {
       if (held.size === 0) return;
       for (let next = firstHeld(); next !== undefined && now - next.at >= latencyMs; next = firstHeld())
         skipTo(next.sequence);
-      if (held.size === 0 || now - asked < Math.max(ASK_MS, roundTrip)) return;
-      asked = now;
+      if (held.size === 0 || now - requestedAt < Math.max(ASK_MS, roundTrip)) return;
+      requestedAt = now;
       ask(gaps());
     },
     giveUp([from, to]) {
       // Only applies to a gap at the front: later ones are skipped when they are due.
-      if (distance(expected, from) > 0 || distance(expected, to) < 0 || distance(to, end) <= 0) return;
+      if (sequenceDistance(expected, from) > 0 || sequenceDistance(expected, to) < 0 || sequenceDistance(to, end) <= 0)
+        return;
       // Received packets within the range are delivered in order.
-      for (let next = firstHeld(); next !== undefined && distance(next.sequence, to) >= 0; next = firstHeld())
+      for (let next = firstHeld(); next !== undefined && sequenceDistance(next.sequence, to) >= 0; next = firstHeld())
         skipTo(next.sequence);
       skipTo(nextSequence(to));
     },
     flush,
     expected: () => expected,
-    room: () => Math.max(0, WINDOW - held.size),
+    freePackets: () => Math.max(0, WINDOW - held.size),
     came: () => ({ packets, octets }),
   };
 }

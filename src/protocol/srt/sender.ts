@@ -1,5 +1,5 @@
 import type { LossRange } from "./packets.ts";
-import { distance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
+import { sequenceDistance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
 
 /** Buffers sent packets until they are acknowledged or no longer useful, and resends them on request. */
 interface Sender {
@@ -63,7 +63,7 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
   }
 
   function forget(sequence: number) {
-    for (; distance(oldest, sequence) > 0; oldest = nextSequence(oldest)) {
+    for (; sequenceDistance(oldest, sequence) > 0; oldest = nextSequence(oldest)) {
       const packet = sent.get(oldest);
       if (packet === undefined) continue;
       waiting -= packet.payload.length;
@@ -86,18 +86,18 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
     },
     acknowledged(sequence) {
       // The number is beyond those sent, so the packet does not belong to this connection.
-      if (distance(sequence, next) >= 0) forget(sequence);
+      if (sequenceDistance(sequence, next) >= 0) forget(sequence);
     },
     missing(ranges, now, roundTrip) {
       let looked = 0;
       for (const [from, to] of ranges) {
         const [begin, end] = [
-          distance(oldest, from) < 0 ? oldest : from,
-          distance(to, next) > 0 ? to : plusSequence(next, -1),
+          sequenceDistance(oldest, from) < 0 ? oldest : from,
+          sequenceDistance(to, next) > 0 ? to : plusSequence(next, -1),
         ];
-        if (distance(from, oldest) > 0 && distance(from, to) >= 0)
-          dropped([from, distance(to, oldest) > 0 ? to : plusSequence(oldest, -1)], 0);
-        for (let at = begin; distance(at, end) >= 0 && looked < MAX_LOOKED; at = nextSequence(at)) {
+        if (sequenceDistance(from, oldest) > 0 && sequenceDistance(from, to) >= 0)
+          dropped([from, sequenceDistance(to, oldest) > 0 ? to : plusSequence(oldest, -1)], 0);
+        for (let at = begin; sequenceDistance(at, end) >= 0 && looked < MAX_LOOKED; at = nextSequence(at)) {
           looked++;
           const packet = sent.get(at);
           // The packet may already be in transit.

@@ -9,7 +9,7 @@ export const nextSequence = (n: number): number => (n + 1) % SPAN;
 export const plusSequence = (n: number, by: number): number => (n + by + SPAN) % SPAN;
 
 /** Distance from `a` to `b`; negative if `b` is before `a`. */
-export function distance(a: number, b: number): number {
+export function sequenceDistance(a: number, b: number): number {
   const ahead = (b - a + SPAN) % SPAN;
   return ahead < SPAN / 2 ? ahead : ahead - SPAN;
 }

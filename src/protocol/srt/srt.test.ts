@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { createCipheriv, pbkdf2Sync, randomBytes } from "node:crypto";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { EXTENSION, readAbilities, readHandshake, readText, writeHandshake, writeText } from "./handshake.ts";
-import { createConnection } from "./connection.ts";
+import { EXTENSION, readAbilities, readHandshake, readPaddedText, writeHandshake, writeText } from "./handshake.ts";
+import { createSrtConnection } from "./connection.ts";
 import { openKeys, type SrtKeys } from "./keys.ts";
-import { CONTROL, type ControlPacket, readLosses, readPacket, writeData, writeLosses } from "./packets.ts";
-import { createReceiver, WINDOW } from "./receiver.ts";
+import { CONTROL, type ControlPacket, readLosses, readPacket, writeDataPacket, writeLosses } from "./packets.ts";
+import { createSrtReceiver, WINDOW } from "./receiver.ts";
 import { createSender } from "./sender.ts";
 import { abilities, asking } from "./srt.testing.ts";
-import { distance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
+import { sequenceDistance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
 
 const sequence = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 const octets = (max: number) => fc.uint8Array({ maxLength: max }).map((bytes) => Buffer.from(bytes));
@@ -18,7 +18,7 @@ test("sequence numbers continue across a wrap", () => {
   assert.deepEqual([nextSequence(2 ** 31 - 1), plusSequence(0, -1), nextMessage(0x03ff_ffff)], [0, 2 ** 31 - 1, 1]);
   fc.assert(
     fc.property(sequence, fc.integer({ min: -(2 ** 29), max: 2 ** 29 }), (from, by) =>
-      assert.equal(distance(from, plusSequence(from, by)), by),
+      assert.equal(sequenceDistance(from, plusSequence(from, by)), by),
     ),
   );
 });
@@ -33,7 +33,7 @@ test("packets are read back as written, and other input is harmless", () => {
       fc.nat(2 ** 32 - 1),
       octets(1456),
       (sequence, key, resent, message, timestamp, payload) => {
-        assert.deepEqual(readPacket(writeData({ sequence, key, resent, message, timestamp, to: 7, payload })), {
+        assert.deepEqual(readPacket(writeDataPacket({ sequence, key, resent, message, timestamp, to: 7, payload })), {
           kind: "data",
           sequence,
           key,
@@ -59,7 +59,7 @@ test("packets are read back as written, and other input is harmless", () => {
       readLosses(packet.body);
       const handshake = readHandshake({ ...packet, type: CONTROL.handshake });
       for (const { body } of handshake?.extensions ?? []) {
-        readText(body);
+        readPaddedText(body);
         readAbilities(body);
       }
     }),
@@ -70,11 +70,11 @@ test("handshakes are read back as written", () => {
   fc.assert(
     fc.property(
       fc.string({ maxLength: 128 }).filter((text) => !text.includes("\0") && text.isWellFormed()),
-      (text) => assert.equal(readText(writeText(text)), text),
+      (text) => assert.equal(readPaddedText(writeText(text)), text),
     ),
   );
   // The text "#!::m" as sent by libsrt (words with reversed octets).
-  assert.equal(readText(Buffer.from("3a3a21230000006d", "hex")), "#!::m");
+  assert.equal(readPaddedText(Buffer.from("3a3a21230000006d", "hex")), "#!::m");
   const given = asking({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("abc") }] });
   assert.deepEqual(readHandshake({ type: CONTROL.handshake, body: writeHandshake(given) } as ControlPacket), given);
 });
@@ -139,7 +139,7 @@ function line(options: {
   const got: number[] = [];
   let lost = 0;
   let resent = 0;
-  const receiver = createReceiver({
+  const receiver = createSrtReceiver({
     first,
     latencyMs,
     deliver: (payload) => void got.push(payload.readUInt32BE(0)),
@@ -205,7 +205,7 @@ test("lost packets are resent, and everything arrives in order", () => {
 
 test("a duplicate packet does not delay skipping the missing ones", () => {
   const got: string[] = [];
-  const receiver = createReceiver({
+  const receiver = createSrtReceiver({
     first: 1,
     latencyMs: 100,
     deliver: (payload) => void got.push(String(payload)),
@@ -219,28 +219,28 @@ test("a duplicate packet does not delay skipping the missing ones", () => {
 });
 
 test("missing packets are requested immediately and then once per round trip, at least 20 ms apart", () => {
-  const asked: number[] = [];
+  const requested: number[] = [];
   let now = 1000;
-  const receiver = createReceiver({
+  const receiver = createSrtReceiver({
     first: 1,
     latencyMs: 10_000,
     deliver: () => {},
     lost: () => {},
     ask: (ranges) => {
       assert.deepEqual(ranges, [[1, 1]]);
-      asked.push(now);
+      requested.push(now);
     },
   });
   receiver.take(2, Buffer.from("two"), now);
   for (now = 1001; now <= 1100; now++) receiver.tick(now, 5);
-  assert.deepEqual(asked.slice(0, 4), [1000, 1001, 1021, 1041]);
+  assert.deepEqual(requested.slice(0, 4), [1000, 1001, 1021, 1041]);
   for (now = 1101; now <= 1400; now++) receiver.tick(now, 100);
-  assert.deepEqual(asked.slice(-2), [1281, 1381]);
+  assert.deepEqual(requested.slice(-2), [1281, 1381]);
 });
 
 test("packets that cannot be recovered are skipped after the latency, and counted", () => {
   const way = line({ first: 2 ** 31 - 3, latencyMs: 100, loss: (n) => n === 6, delay: () => 10 });
-  const gone = createReceiver({
+  const gone = createSrtReceiver({
     first: 10,
     latencyMs: 100,
     deliver: () => {},
@@ -278,23 +278,24 @@ test("the receiver never buffers more than its window", () => {
         let at = first;
         let delivered = 0;
         let lost = 0;
-        const receiver = createReceiver({
+        const receiver = createSrtReceiver({
           first,
           latencyMs: 50,
           deliver: () => void delivered++,
           lost: (packets) => void (lost += packets),
-          ask: (ranges) => assert.ok(ranges.length > 0 && ranges.every(([from, to]) => distance(from, to) >= 0)),
+          ask: (ranges) =>
+            assert.ok(ranges.length > 0 && ranges.every(([from, to]) => sequenceDistance(from, to) >= 0)),
         });
         for (const [i, [jump, ticks, gone]] of steps.entries()) {
           at = plusSequence(at, jump);
           receiver.take(at, Buffer.alloc(1), i * 10);
           if (gone !== undefined) receiver.giveUp([plusSequence(at, gone[0]), plusSequence(at, gone[1])]);
           for (let n = 0; n < ticks; n++) receiver.tick(i * 10 + n, 20);
-          assert.ok(receiver.room() >= 0);
+          assert.ok(receiver.freePackets() >= 0);
         }
         receiver.flush();
-        assert.equal(receiver.room(), WINDOW);
-        assert.equal(distance(first, receiver.expected()), (delivered + lost) % 2 ** 31);
+        assert.equal(receiver.freePackets(), WINDOW);
+        assert.equal(sequenceDistance(first, receiver.expected()), (delivered + lost) % 2 ** 31);
       },
     ),
     { numRuns: 200 },
@@ -306,7 +307,7 @@ test("received packets within a skipped range are delivered, regardless of how o
   let lost = 0;
   let octetsOut = 0;
   let now = 0;
-  const connection = createConnection({
+  const connection = createSrtConnection({
     address: "192.0.2.1",
     peer: 1,
     sequence: 0,
@@ -367,7 +368,7 @@ test("an accepted caller cannot cause harm", () => {
       let now = 0;
       let octetsOut = 0;
       const ends: boolean[] = [];
-      const connection = createConnection({
+      const connection = createSrtConnection({
         address: "192.0.2.1",
         peer: 1,
         sequence: 1000,

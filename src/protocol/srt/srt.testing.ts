@@ -2,7 +2,7 @@ import { createSocket } from "node:dgram";
 import type { TestContext } from "node:test";
 import {
   EXTENSION,
-  FLAG,
+  SRT_FLAG,
   type Handshake,
   HANDSHAKE_TYPE,
   readHandshake,
@@ -27,7 +27,7 @@ export const asking = (rest: Partial<Handshake> = {}): Handshake => ({
   extensions: [],
   ...rest,
 });
-export const abilities = (flags = FLAG.sendsInTime | FLAG.marksResent, version = 0x010500) => ({
+export const abilities = (flags = SRT_FLAG.sendsInTime | SRT_FLAG.marksResent, version = 0x010500) => ({
   type: EXTENSION.request,
   body: writeAbilities({ version, flags, receiverDelay: 0, senderDelay: 300 }),
 });

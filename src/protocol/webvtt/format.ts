@@ -1,8 +1,8 @@
 import { formatTime } from "./timing.ts";
-import type { Captions } from "./types.ts";
+import type { WebvttCaptions } from "./types.ts";
 
 /** Formats WebVTT (4.1). Parsed captions are written in such a way that they are read back unchanged. */
-export function formatVtt({ cues, styles, regions }: Captions): string {
+export function formatVtt({ cues, styles, regions }: WebvttCaptions): string {
   const blocks = [
     "WEBVTT",
     ...styles.map((css) => `STYLE\n${css}`),

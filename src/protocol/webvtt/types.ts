@@ -1,5 +1,5 @@
 /** Captions of a video. */
-export interface Captions {
+export interface WebvttCaptions {
   /** Sorted by start time. */
   cues: Cue[];
   /** CSS, one entry per STYLE block. */
@@ -21,7 +21,7 @@ export interface Cue {
 
 /** `skipped`: number of unreadable cues, and the line where the first one starts. */
 export type CaptionsReading =
-  | { ok: true; captions: Captions; skipped: { count: number; line: number } | undefined }
+  | { ok: true; captions: WebvttCaptions; skipped: { count: number; line: number } | undefined }
   | { ok: false; why: string };
 
 /** More than one cue per second for ten hours. A larger file is not intended to be read. */

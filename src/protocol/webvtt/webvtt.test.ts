@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { formatVtt, readCaptions } from "./index.ts";
-import { MAX_CUES, type Captions } from "./types.ts";
+import { MAX_CUES, type WebvttCaptions } from "./types.ts";
 import { parseTiming } from "./timing.ts";
 
-function read(text: string | Uint8Array): Captions {
+function read(text: string | Uint8Array): WebvttCaptions {
   const reading = readCaptions(typeof text === "string" ? Buffer.from(text) : text);
   assert.ok(reading.ok, JSON.stringify(reading));
   return reading.captions;

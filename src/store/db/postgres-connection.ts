@@ -14,7 +14,7 @@ interface GuardedPool extends PostgresPool {
 }
 
 export function createGuardedPool({ url, connections }: { url: string; connections: number }): GuardedPool {
-  const address = addressOf(url);
+  const address = connectionAddress(url);
   const pool = new Pool({
     connectionString: url,
     max: connections,
@@ -88,7 +88,7 @@ function toNumber(text: string): number {
 }
 
 /** Host, port and database without user and password, for messages. */
-export function addressOf(url: string): string {
+export function connectionAddress(url: string): string {
   const parsed = URL.parse(url);
   if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) {
     throw storeErrors.unreachable({

@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import type { CompiledQuery } from "kysely";
 import { messageOf, UserError } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
-import { rowBuilder } from "./row-maker.ts";
+import { rowBuilder } from "./row-builder.ts";
 
 /** One connection with its prepared statements. All calls are synchronous. */
 export interface SqliteConnection {

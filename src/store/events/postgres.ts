@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { type Clock, type Log, messageOf } from "../../kernel/index.ts";
-import { addressOf, fromPostgres } from "../db/postgres-connection.ts";
+import { connectionAddress, fromPostgres } from "../db/postgres-connection.ts";
 import type { Events } from "./port.ts";
 import { checkHint, createSubscriptions } from "./subscriptions.ts";
 
@@ -19,7 +19,7 @@ export async function openPostgresEvents({
   clock: Clock;
   log: Log;
 }): Promise<Events> {
-  const address = addressOf(url);
+  const address = connectionAddress(url);
   const subscriptions = createSubscriptions(log);
   const closing = new AbortController();
   const unsent: string[] = [];

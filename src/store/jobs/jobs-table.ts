@@ -61,7 +61,7 @@ const waiting = sql.lit("waiting" as const);
 const running = sql.lit("running" as const);
 
 /** A claim on a job. */
-export interface Held {
+export interface JobClaim {
   id: string;
   token: string;
 }
@@ -169,7 +169,7 @@ export function createJobsTable(db: Db) {
     },
 
     /** Renews all valid claims and returns their ids. */
-    async renew(held: Held[], leaseUntil: number): Promise<Set<string>> {
+    async renew(held: JobClaim[], leaseUntil: number): Promise<Set<string>> {
       const { rows } = await db.write(
         tables
           .updateTable("jobs")
@@ -190,7 +190,7 @@ export function createJobsTable(db: Db) {
     },
 
     /** True if the claim was still valid. */
-    async settle({ id, token }: Held, values: Partial<JobRow>): Promise<boolean> {
+    async settle({ id, token }: JobClaim, values: Partial<JobRow>): Promise<boolean> {
       const { affected } = await db.write(
         tables.updateTable("jobs").set(values).where("id", "=", id).where("token", "=", token),
       );
@@ -201,7 +201,7 @@ export function createJobsTable(db: Db) {
      * Returns the job to the queue, or ends it if another job of its key is already waiting. True if the claim was
      * still valid.
      */
-    release: (held: Held, now: number, values: Pick<JobRow, "run_at" | "attempt" | "error">): Promise<boolean> =>
+    release: (held: JobClaim, now: number, values: Pick<JobRow, "run_at" | "attempt" | "error">): Promise<boolean> =>
       db.transaction<Tables, boolean>(async (tx) => {
         const mine = await tx
           .selectFrom("jobs")

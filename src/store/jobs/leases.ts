@@ -1,9 +1,9 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
-import type { Held, JobsTable } from "./jobs-table.ts";
+import type { JobClaim, JobsTable } from "./jobs-table.ts";
 
 /** A job of this worker while its lease is valid. */
-export interface Lease extends Held {
+export interface Lease extends JobClaim {
   until: number;
   /** Another worker may run the job: results of this worker no longer count. */
   lost: boolean;

@@ -12,7 +12,7 @@ interface Listed {
 const STATS_AT_ONCE = 32;
 
 /** Files under `root` whose keys start with `prefix` and sort after `after`, in key order. */
-export async function* listObjects(root: string, prefix: string, after = ""): AsyncGenerator<Listed> {
+export async function* listFiles(root: string, prefix: string, after = ""): AsyncGenerator<Listed> {
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   yield* walk(root, folder, { prefix, after });
 }

@@ -6,7 +6,7 @@ import { makeDurableFolder } from "../durable-folder.ts";
 import { storeErrors } from "../errors.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
 import { createFolders, type Folders } from "./fs-folders.ts";
-import { listObjects } from "./fs-list.ts";
+import { listFiles } from "./fs-list.ts";
 import { createPartials, sweepPartials } from "./fs-partial.ts";
 import { openObject } from "./fs-read.ts";
 import { createTempFiles, type TempFiles } from "./fs-temp.ts";
@@ -71,7 +71,7 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
     },
     list(prefix, after) {
       checkPrefix(prefix);
-      return listObjects(root, prefix, after);
+      return listFiles(root, prefix, after);
     },
   };
 }

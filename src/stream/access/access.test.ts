@@ -29,15 +29,15 @@ function setUp(more: Partial<AccessOptions> = {}) {
     ].map((video) => [video.uid, video]),
   );
   const keys = new Map<string, VerifyingKey>([[KID, { account: ACCOUNT, publicKey: pair.publicKey }]]);
-  const asked = { country: 0, key: 0 };
+  const requested = { country: 0, key: 0 };
   const access = createAccess({
     videos: { find: async (uid) => videos.get(uid) },
-    keys: { find: async (id) => (asked.key++, keys.get(id)) },
-    countryOf: (ip) => (asked.country++, ip === HERE.ip ? "DE" : undefined),
+    keys: { find: async (id) => (requested.key++, keys.get(id)) },
+    countryOf: (ip) => (requested.country++, ip === HERE.ip ? "DE" : undefined),
     clock,
     ...more,
   });
-  return { access, clock, videos, keys, asked };
+  return { access, clock, videos, keys, requested };
 }
 
 const token = (more: Partial<NewToken> = {}, key: KeyObject = pair.privateKey) =>
@@ -131,17 +131,17 @@ test("the video's current settings apply, not those at the time the token was ca
 });
 
 test("the rules of a cached token are evaluated for every viewer", async () => {
-  const { access, asked } = setUp();
+  const { access, requested } = setUp();
   const only = (rule: AccessRule) => token({ rules: [rule, { type: "any", action: "block" }] });
   const german = only({ type: "ip.geoip.country", action: "allow", country: ["DE"] });
   await access.check(german, "play", HERE);
   await assert.rejects(access.check(german, "play", { ip: "203.0.113.1" }), refused("tokenRefused", /access rules/));
   await access.check(german, "play", HERE);
   const net = only({ type: "ip.src", action: "allow", ip: ["198.51.100.0/24"] });
-  const before = asked.country;
+  const before = requested.country;
   await access.check(net, "play", HERE);
   await assert.rejects(access.check(net, "play", { ip: "2001:db8::1" }), refused("tokenRefused", /access rules/));
-  assert.equal(asked.country, before);
+  assert.equal(requested.country, before);
 });
 
 test("downloads of a guarded video need their claim, those of an unguarded one do not", async () => {
@@ -183,8 +183,8 @@ test("pages that are not listed are rejected, with or without an origin; request
 });
 
 test("the token cache is bounded, and evicted tokens are verified again", async () => {
-  const { access, asked } = setUp({ remembered: 2 });
+  const { access, requested } = setUp({ remembered: 2 });
   const texts = [1, 2, 3].map((n) => token({ exp: NOW + n }));
   for (const text of [...texts, ...texts]) await access.check(text, "play", HERE);
-  assert.equal(asked.key, 6);
+  assert.equal(requested.key, 6);
 });

@@ -13,7 +13,7 @@ import type { Want } from "./port.ts";
 import { streamErrors } from "../errors.ts";
 import { streamKeysMigrations } from "../keys/keys-table.ts";
 import { createSigningKeys } from "../keys/keys.ts";
-import { createTokens } from "../tokens/tokens.ts";
+import { createPlaybackTokens } from "../tokens/tokens.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import { createAccess } from "./access.ts";
 import { createCountries } from "./countries.ts";
@@ -43,7 +43,7 @@ async function setUp(t: TestContext) {
   ]);
   const find = async (uid: string) => videos.get(uid);
   const get = async (_: string, uid: string) => videos.get(uid) ?? Promise.reject(streamErrors.videoNotFound({ uid }));
-  const tokens = createTokens({ videos: { get }, keys, clock });
+  const tokens = createPlaybackTokens({ videos: { get }, keys, clock });
   const route = (path: string, want: Want): DeliveryRoute => ({
     path,
     want,

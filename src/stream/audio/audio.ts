@@ -11,11 +11,11 @@ import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/index.ts";
 import { audioRendition } from "../model.ts";
 import type { AudioTracks, ExtraAudio } from "../playback/index.ts";
-import { askOrigin, readForm } from "../uploads/index.ts";
+import { askOrigin, readStreamedForm } from "../uploads/index.ts";
 import { type Video, VIDEO_CHANGED, type Videos } from "../videos/index.ts";
 import type { AudioSource, AudioSources } from "../encode/index.ts";
 import type { AddedTrack } from "./port.ts";
-import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
+import { AUDIO_ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
 import { createTracksTable, type AudioTrackRow } from "./tracks-table.ts";
 
 interface AudioDeps {
@@ -40,7 +40,7 @@ export interface Audio {
    * Fetches the file later, in a job. Throws videoNotFound, badParameter, invalidUrl, urlNotPublic, notAVideo,
    * tooLarge.
    */
-  copy(account: string, video: string, asked: { url: string; label: string }): Promise<AddedTrack>;
+  copy(account: string, video: string, requested: { url: string; label: string }): Promise<AddedTrack>;
   /**
    * Reads a form with `file` and `label` as it arrives. `confirm` is called at its end. Throws videoNotFound,
    * badParameter, tooLarge, formBrokeOff.
@@ -162,7 +162,9 @@ export function createAudio(parts: AudioDeps): Audio {
   }
 
   async function enqueue({ uid }: AudioTrackRow): Promise<void> {
-    await table.change(uid, { job: await jobs.enqueue(AUDIO_JOB, { track: uid }, { key: uid, attempts: ATTEMPTS }) });
+    await table.change(uid, {
+      job: await jobs.enqueue(AUDIO_JOB, { track: uid }, { key: uid, attempts: AUDIO_ATTEMPTS }),
+    });
   }
 
   /** Checked before anything is fetched or stored. */
@@ -189,10 +191,15 @@ export function createAudio(parts: AudioDeps): Audio {
       const fields = new Map<string, string>();
       try {
         const most = settings.basic_upload_mb * MIB;
-        const { size } = await readForm(incoming, most, ({ body }) => objects.put(key, body, { maxBytes: most }), {
-          fields,
-          refuse: () => undefined,
-        });
+        const { size } = await readStreamedForm(
+          incoming,
+          most,
+          ({ body }) => objects.put(key, body, { maxBytes: most }),
+          {
+            fields,
+            refuse: () => undefined,
+          },
+        );
         if (size === 0) throw streamErrors.badParameter({ reason: "the file is empty" });
         await confirm?.();
         // The video may have been deleted while the form was being read.

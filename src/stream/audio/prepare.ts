@@ -23,7 +23,7 @@ interface PrepareDeps {
   changed(video: string): void;
 }
 
-export const ATTEMPTS = 6;
+export const AUDIO_ATTEMPTS = 6;
 const MAX_MS = 6 * 3_600_000;
 /** Minimum bytes per 30 s; the download from a slower origin is aborted. */
 const SLOWEST = 64 * 1024;
@@ -49,7 +49,7 @@ export function createPreparer(parts: PrepareDeps) {
       if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) })))
         await objects.delete([source.key]);
     } catch (err) {
-      if (signal.aborted || (attempt < ATTEMPTS && !isLasting(err))) throw err;
+      if (signal.aborted || (attempt < AUDIO_ATTEMPTS && !isLasting(err))) throw err;
       log.info({ err, video: row.video_uid, track }, "stream: audio track rejected");
       await table.change(track, { status: "error", error: messageOf(err).slice(0, 1000) });
     }

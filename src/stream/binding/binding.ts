@@ -3,7 +3,7 @@ import type { StreamPort } from "../../workers/ports.ts";
 import type { Captions } from "../captions/index.ts";
 import type { Downloads } from "../downloads/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { Tokens } from "../tokens/index.ts";
+import type { PlaybackTokens } from "../tokens/index.ts";
 import type { Uploads } from "../uploads/index.ts";
 import type { CreatedBound, StreamUrls, VideoCatalog, Videos } from "../videos/index.ts";
 import { MAX_WATERMARK_BYTES, type Watermarks } from "../watermarks/index.ts";
@@ -17,7 +17,7 @@ import {
   updateParams,
   uploadParams,
   watermarkParams,
-  words,
+  textParam,
 } from "./params.ts";
 import { boundDownloads, boundVideo, boundWatermark } from "./shapes.ts";
 
@@ -25,7 +25,7 @@ interface StreamBindingDeps {
   videos: Pick<Videos, "get" | "edit" | "delete"> & Pick<VideoCatalog, "list">;
   urls: StreamUrls;
   uploads: Pick<Uploads, "direct" | "copy" | "bytes">;
-  tokens: Pick<Tokens, "sign">;
+  tokens: Pick<PlaybackTokens, "sign">;
   downloads: Pick<Downloads, "create" | "list" | "delete">;
   captions: Pick<Captions, "upload" | "generate" | "list" | "delete">;
   watermarks: Pick<Watermarks, "create" | "createFromUrl" | "list" | "get" | "delete">;
@@ -49,15 +49,15 @@ export function createStreamBinding({
   watermarks,
   defaultAccount,
 }: StreamBindingDeps): StreamPort {
-  const idOf = (args: unknown[]) => given(words, args[0], "id");
+  const idOf = (args: unknown[]) => given(textParam, args[0], "id");
   const show = (video: Parameters<typeof boundVideo>[0]) => boundVideo(video, urls);
 
   const operations: Record<string, Operation> = {
     async upload(account, [url, params]) {
-      return show(await uploads.copy(account, { ...asked(params), url: given(words, url, "url") }));
+      return show(await uploads.copy(account, { ...requestedVideo(params), url: given(textParam, url, "url") }));
     },
     async uploadBytes(account, [params], bytes) {
-      return show(await uploads.bytes(account, taken(bytes), asked(params)));
+      return show(await uploads.bytes(account, taken(bytes), requestedVideo(params)));
     },
     async createDirectUpload(account, [params]) {
       const { expiry, watermark, ...rest } = given(directUploadParams, params ?? {}, "params");
@@ -108,24 +108,25 @@ export function createStreamBinding({
         await captions.upload(
           account,
           idOf(args),
-          given(words, args[1], "language"),
+          given(textParam, args[1], "language"),
           await gathered(bytes, MAX_CAPTIONS, "captions"),
         )
       ).caption,
-    "captions/generate": (account, args) => captions.generate(account, idOf(args), given(words, args[1], "language")),
+    "captions/generate": (account, args) =>
+      captions.generate(account, idOf(args), given(textParam, args[1], "language")),
     async "captions/list"(account, args) {
-      const language = given(words.nullish(), args[1], "language");
+      const language = given(textParam.nullish(), args[1], "language");
       const all = await captions.list(account, idOf(args));
       return language == null
         ? all
         : all.filter((caption) => caption.language.toLowerCase() === language.toLowerCase());
     },
-    "captions/delete": (account, args) => captions.delete(account, idOf(args), given(words, args[1], "language")),
+    "captions/delete": (account, args) => captions.delete(account, idOf(args), given(textParam, args[1], "language")),
     "watermarks/generate": async (account, [url, params]) =>
       boundWatermark(
         await watermarks.createFromUrl(
           account,
-          given(words, url, "url"),
+          given(textParam, url, "url"),
           present(given(watermarkParams, params ?? {}, "params")),
         ),
       ),
@@ -151,7 +152,7 @@ export function createStreamBinding({
   };
 }
 
-function asked(params: unknown) {
+function requestedVideo(params: unknown) {
   const { watermarkId, ...rest } = given(uploadParams, params ?? {}, "params");
   return { ...present(rest), ...(watermarkId !== undefined && { watermark: watermarkId }) };
 }

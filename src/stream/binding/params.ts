@@ -66,7 +66,7 @@ export const watermarkParams = z.object({
   position: z.enum(["upperRight", "upperLeft", "lowerLeft", "lowerRight", "center"]).optional(),
 });
 export const downloadType = z.enum(["default", "audio"]).default("default");
-export const words = z.string();
+export const textParam = z.string();
 export const tokenParams = z.object({
   exp: z.number().int().optional(),
   nbf: z.number().int().optional(),

@@ -77,7 +77,7 @@ export interface CaptionsTable {
   delete(uid: string, language: string): Promise<CaptionRow | undefined>;
   deleteAll(uid: string): Promise<void>;
   /** Rows in generation without a heartbeat since `before`. */
-  making(before: number, limit: number): Promise<CaptionRow[]>;
+  generating(before: number, limit: number): Promise<CaptionRow[]>;
 }
 
 export function createCaptionsTable(db: Db): CaptionsTable {
@@ -149,7 +149,7 @@ export function createCaptionsTable(db: Db): CaptionsTable {
     async deleteAll(uid) {
       await db.write(captions.deleteFrom("stream_captions").where("video_uid", "=", uid));
     },
-    making: (before, limit) =>
+    generating: (before, limit) =>
       captions
         .selectFrom("stream_captions")
         .selectAll()

@@ -118,7 +118,7 @@ export function createGeneration(parts: GenerationDeps): Generation {
       return row;
     },
     async recover() {
-      for (const row of await table.making(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+      for (const row of await table.generating(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
         const job = row.job === null ? undefined : await jobs.get(row.job);
         // The worker died in every attempt.
         if (job?.status === "failed") await end(payloadOf(row), undefined);

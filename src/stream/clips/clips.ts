@@ -2,7 +2,7 @@ import { isStoreError, type ObjectStore } from "../../store/index.ts";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaModel } from "../model.ts";
-import { type RequestedVideo, draftOf, type UploadsDeps } from "../uploads/index.ts";
+import { type RequestedVideo, videoDraft, type UploadsDeps } from "../uploads/index.ts";
 import { notReady, type Video, type Videos } from "../videos/index.ts";
 
 interface ClipsDeps {
@@ -19,7 +19,7 @@ export interface Clips {
    * `asked` gives the range in seconds of the source video. Access rules and watermark are inherited from it unless
    * given. Throws videoNotFound, notReady, videoFailed, badParameter, and the errors of `Videos.create`.
    */
-  create(account: string, asked: RequestedClip): Promise<Video>;
+  create(account: string, requested: RequestedClip): Promise<Video>;
 }
 
 type RequestedClip = Omit<RequestedVideo, "maxDurationSeconds" | "uploadExpiry"> & {
@@ -30,15 +30,15 @@ type RequestedClip = Omit<RequestedVideo, "maxDurationSeconds" | "uploadExpiry">
 
 export function createClips({ videos, objects, clock, log, findWatermark }: ClipsDeps): Clips {
   return {
-    async create(account, { from, start, end, ...asked }) {
+    async create(account, { from, start, end, ...requested }) {
       const source = await videos.get(account, from);
       const { model, sourceKey } = source;
       if (model === null || sourceKey === null) throw notReady(source);
       const part = partOf(model, start, end);
       const inherited = { allowedOrigins: source.allowedOrigins, requireSignedURLs: source.requireSignedURLs };
-      const draft = await draftOf({ clock, ...(findWatermark && { findWatermark }) }, account, {
+      const draft = await videoDraft({ clock, ...(findWatermark && { findWatermark }) }, account, {
         ...inherited,
-        ...asked,
+        ...requested,
       });
       const marked = draft.watermark == null && source.watermark !== null;
       const clip = await videos.create(

@@ -9,9 +9,9 @@ export type OwnHosts = (host: string | undefined, account: string) => boolean;
 export function createOwnHosts(domain = ""): OwnHosts {
   const codes = new Map<string, string>();
   return (host, account) => {
-    const asked = domain === "" || host === undefined ? undefined : codeOfHost(host, domain);
-    if (asked === undefined) return true;
+    const requestedCode = domain === "" || host === undefined ? undefined : codeOfHost(host, domain);
+    if (requestedCode === undefined) return true;
     if (codes.size > 1000) codes.clear();
-    return codes.getOrInsertComputed(account, customerCode) === asked;
+    return codes.getOrInsertComputed(account, customerCode) === requestedCode;
   };
 }

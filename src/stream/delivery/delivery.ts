@@ -3,8 +3,8 @@ import { type Log, UserError } from "../../kernel/index.ts";
 import { type Access, viewerOf } from "../access/index.ts";
 import { createOwnHosts } from "../customers/index.ts";
 import { streamErrors } from "../errors.ts";
-import { addressOf, type RouteMatch, routeFinder, type VideoAddress } from "./paths.ts";
-import { refusalOf, refuse } from "./refusal.ts";
+import { videoAddress, type RouteMatch, routeFinder, type VideoAddress } from "./paths.ts";
+import { httpRefusal, sendRefusal } from "./refusal.ts";
 import type { DeliveryRoute, PublicRoute } from "./route.ts";
 import { createDeliveryMemory, createViewing } from "./viewing.ts";
 
@@ -71,7 +71,7 @@ export function createDelivery({
 
   return {
     async handle(request, response) {
-      const at = addressOf(request.url!, base);
+      const at = videoAddress(request.url!, base);
       if (at === undefined) return false;
       for (const [name, value] of OPEN_TO_ALL) response.setHeader(name, value);
       const head = request.method === "HEAD";
@@ -81,7 +81,7 @@ export function createDelivery({
         open === undefined ? find(request.method!, at.rest) : !head && request.method !== "GET" ? "method" : open;
       if (match === "method") response.setHeader("allow", "GET, HEAD, OPTIONS");
       if (typeof match !== "object")
-        refuse(response, {
+        sendRefusal(response, {
           page: false,
           head,
           ...(match === "method"
@@ -108,10 +108,10 @@ export function createDelivery({
     // A response that fails after its length was sent is aborted; otherwise it would look complete.
     if (response.headersSent) return void response.destroy();
     for (const name of ["etag", "content-disposition"]) response.removeHeader(name);
-    refuse(response, {
+    sendRefusal(response, {
       page,
       head: request.method === "HEAD",
-      ...(known ? refusalOf(err) : { status: 500, message: "Internal error. See the server log." }),
+      ...(known ? httpRefusal(err) : { status: 500, message: "Internal error. See the server log." }),
     });
   }
 }

@@ -13,7 +13,7 @@ const ID = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 /** More than a token with five access rules needs. */
 const MAX_ID = 8192;
 
-export function addressOf(url: string, base: string): VideoAddress | undefined {
+export function videoAddress(url: string, base: string): VideoAddress | undefined {
   const begin = base.length + 1;
   if (url.charCodeAt(base.length) !== SLASH || !url.startsWith(base)) return undefined;
   const mark = url.indexOf("?", begin);

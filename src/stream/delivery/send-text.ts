@@ -19,7 +19,7 @@ const WORTH_PACKING = 2048;
 /** Takes half the time of the default level, and produces hardly more bytes for repetitive lines. */
 const LEVEL = 3;
 
-export function sendText(
+export function sendTextResponse(
   exchange: Exchange,
   text: string,
   { type, cache, status = 200 }: Parameters<Viewing["sendText"]>[1],

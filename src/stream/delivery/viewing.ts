@@ -6,7 +6,7 @@ import { isKnown, readRange } from "./range.ts";
 import type { Viewer } from "../access/index.ts";
 import type { Viewing } from "./route.ts";
 import { sendBytes, type Sendable } from "./send-bytes.ts";
-import { type Exchange, sendText } from "./send-text.ts";
+import { type Exchange, sendTextResponse } from "./send-text.ts";
 
 interface ViewingDeps {
   video: Video;
@@ -55,7 +55,7 @@ export function createViewing({
       return (signal ??= signalOf(response));
     },
     sendObject: (object, about) => sendObject({ video, id, request, response, memory }, object, about),
-    sendText: (text, about) => sendText({ video, id, request, response }, text, about),
+    sendText: (text, about) => sendTextResponse({ video, id, request, response }, text, about),
   };
 }
 

@@ -57,13 +57,13 @@ function refuseFailed({ state, errorReason }: Video): void {
 }
 
 function requestedName({ query }: Viewing): string | undefined {
-  const asked = query.get("filename");
-  if (asked === null) return undefined;
-  if (!FILENAME.test(asked))
+  const requested = query.get("filename");
+  if (requested === null) return undefined;
+  if (!FILENAME.test(requested))
     throw streamErrors.badParameter({
-      reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(asked.slice(0, 130))}`,
+      reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(requested.slice(0, 130))}`,
     });
-  return asked;
+  return requested;
 }
 
 /** The video's name, reduced to characters allowed in file names everywhere. */

@@ -6,7 +6,7 @@ import { clip, mediaClips, needsFfmpeg, runFfmpeg, type ClipRecipe } from "../..
 import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import type { Segments } from "../encode/port.ts";
 import { streamErrors } from "../errors.ts";
-import { createPassthrough } from "../passthrough/passthrough.ts";
+import { createSourcePassthrough } from "../passthrough/passthrough.ts";
 import { bufferBytes } from "../passthrough/segment-bytes.ts";
 import type { SegmentBytes } from "../playback/port.ts";
 import type { Video } from "../videos/video.ts";
@@ -63,7 +63,7 @@ export function downloadsConformance(engine: TestEngine): void {
       audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true },
     });
     await videos.playable(uid);
-    const rung = createPassthrough({ objects, log: silentLog, enabled: true });
+    const rung = createSourcePassthrough({ objects, log: silentLog, enabled: true });
     const segments = await ladderOf(async (video, n) => rung.segment(passing(video), "audio", n));
     const downloads = create({
       db,
@@ -213,11 +213,11 @@ export function downloadsConformance(engine: TestEngine): void {
       const world = await setUp(t, { passes: false });
       const segments = await ladderOf(async () => undefined);
       const audioless: Pick<Segments, "get"> = {
-        get: (...asked) =>
-          busy-- > 0 ? Promise.reject(streamErrors.encoderBusy({ waiting: 9 })) : segments.get(...asked),
+        get: (...requested) =>
+          busy-- > 0 ? Promise.reject(streamErrors.encoderBusy({ waiting: 9 })) : segments.get(...requested),
       };
       const { db, objects, jobs, videos, uid, create } = world;
-      const silent = { get: videos.get, find: async (asked: string) => withoutSound(await videos.find(asked)) };
+      const silent = { get: videos.get, find: async (requested: string) => withoutSound(await videos.find(requested)) };
       const downloads = create({
         db,
         objects,
@@ -267,7 +267,7 @@ export function downloadsConformance(engine: TestEngine): void {
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const slow: Pick<Segments, "get"> = {
-        get: async (...asked) => (begin(), await released, segments.get(...asked)),
+        get: async (...requested) => (begin(), await released, segments.get(...requested)),
       };
       const downloads = create({
         db,
@@ -292,8 +292,8 @@ export function downloadsConformance(engine: TestEngine): void {
       const { create, db, objects, jobs, videos, uid, settled, segments } = await setUp(t, { passes: false });
       let broken = true;
       const sometimes: Pick<Segments, "get"> = {
-        get: (...asked) =>
-          broken ? Promise.reject(streamErrors.encodingFailed({ reason: "no" })) : segments.get(...asked),
+        get: (...requested) =>
+          broken ? Promise.reject(streamErrors.encodingFailed({ reason: "no" })) : segments.get(...requested),
       };
       const downloads = create({
         db,
@@ -346,8 +346,8 @@ export function downloadsConformance(engine: TestEngine): void {
       t,
       await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]),
     );
-    const asked: string[] = [];
-    const counted = { ...jobs, enqueue: async (kind: string) => (asked.push(kind), "gone") };
+    const requested: string[] = [];
+    const counted = { ...jobs, enqueue: async (kind: string) => (requested.push(kind), "gone") };
     const downloads = create({
       db,
       objects,
@@ -364,10 +364,10 @@ export function downloadsConformance(engine: TestEngine): void {
     await videos.playable(uid);
     await downloads.create(ACCOUNT, uid, "default");
     await downloads.recover();
-    assert.equal(asked.length, 1);
+    assert.equal(requested.length, 1);
     clock.advance(61_000);
     await downloads.recover();
-    assert.equal(asked.length, 2);
+    assert.equal(requested.length, 2);
   });
 }
 

@@ -8,7 +8,7 @@ import type { SourceRung } from "../playback/index.ts";
 import { notReady, type Video, type Videos } from "../videos/index.ts";
 import { downloadRoutes } from "./delivery.ts";
 import { createDownloadsTable, type DownloadRow } from "./downloads-table.ts";
-import { ATTEMPTS, createMaker, downloadKey, type DownloadJob } from "./make.ts";
+import { DOWNLOAD_ATTEMPTS, createDownloadBuilder, downloadKey, type DownloadJob } from "./make.ts";
 import type { Download, DownloadType } from "./types.ts";
 
 export interface DownloadsDeps {
@@ -65,7 +65,7 @@ export function createDownloads(parts: DownloadsDeps): Downloads {
   async function enqueue({ video_uid: uid, type, build }: DownloadRow): Promise<void> {
     const job = await jobs.enqueue(DOWNLOAD_JOB, { uid, type, build } satisfies DownloadJob, {
       key: build,
-      attempts: ATTEMPTS,
+      attempts: DOWNLOAD_ATTEMPTS,
     });
     await table.change({ video_uid: uid, type, build }, { job });
   }
@@ -126,7 +126,7 @@ export function createDownloads(parts: DownloadsDeps): Downloads {
       worker ??= jobs.work(
         DOWNLOAD_JOB,
         { concurrency: AT_ONCE, leaseMs: LEASE_MS, ...(backoff && { backoff }) },
-        createMaker({ ...parts, table, log }),
+        createDownloadBuilder({ ...parts, table, log }),
       );
       recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of downloads", log });
       void recovery.run();

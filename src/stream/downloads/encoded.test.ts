@@ -9,7 +9,7 @@ import { openFsObjects } from "../../store/index.ts";
 import type { AudioSource } from "../encode/port.ts";
 import { createSegments } from "../encode/segments.ts";
 import { openTools, streamSettings } from "../media/media.testing.ts";
-import { createPassthrough } from "../passthrough/passthrough.ts";
+import { createSourcePassthrough } from "../passthrough/passthrough.ts";
 import { createProbe } from "../probe/probe.ts";
 import { serveDelivery } from "../playback/playback.testing.ts";
 import { testVideo } from "../videos/videos.testing.ts";
@@ -50,7 +50,7 @@ async function setUp(
     await segments.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  const source = createPassthrough({ objects, log: silentLog, enabled: passthrough });
+  const source = createSourcePassthrough({ objects, log: silentLog, enabled: passthrough });
   async function mux(type: "default" | "audio") {
     const file = await muxFile({
       renditions: await chooseRenditions(video, model, type, { segments, source }),

@@ -26,7 +26,7 @@ export interface DownloadJob {
 }
 
 /** Attempts of a job before the download fails. */
-export const ATTEMPTS = 5;
+export const DOWNLOAD_ATTEMPTS = 5;
 const BUSY_MS = 1000;
 /** Maximum attempts per segment while the encoder is busy. */
 const PATIENCE = 600;
@@ -38,7 +38,7 @@ export const downloadKey = (uid: string, type: DownloadType, build: string): str
   `stream/${uid}/downloads/${build}-${downloadName[type]}`;
 
 /** Runs the job `stream.download`: builds the file and reports its progress. */
-export function createMaker(parts: MakeDeps) {
+export function createDownloadBuilder(parts: MakeDeps) {
   const { objects, videos, table, clock, log } = parts;
 
   return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {
@@ -64,7 +64,7 @@ export function createMaker(parts: MakeDeps) {
       if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() })))
         await objects.delete([key]);
     } catch (err) {
-      if (signal.aborted || attempt < ATTEMPTS) throw err;
+      if (signal.aborted || attempt < DOWNLOAD_ATTEMPTS) throw err;
       log.warn({ err, video: uid, type }, `stream: failed to create a download: ${messageOf(err)}`);
       await table.change(row, { status: "error", modified_at: clock.now() });
     }

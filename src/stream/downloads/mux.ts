@@ -4,7 +4,7 @@ import {
   readFragments,
   readInit,
   writeMovie,
-  type Chunk,
+  type SampleChunk,
   type WrittenTrack,
 } from "../../protocol/mp4/index.ts";
 import type { SegmentBytes } from "../playback/index.ts";
@@ -38,7 +38,7 @@ interface Taken {
 
 interface Track {
   written: WrittenTrack;
-  chunks: Chunk[];
+  chunks: SampleChunk[];
   /** The next segment, and the number of segments. */
   next: number;
   count: number;
@@ -92,7 +92,7 @@ export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOpt
 async function openTrack(rendition: RenditionSource, id: number, open: MuxOptions["open"]): Promise<Track> {
   const init = await open(rendition, "init");
   const header = { id, ...(await readInit(await buffer(init.read()))) };
-  const chunks: Chunk[] = [];
+  const chunks: SampleChunk[] = [];
   return { written: { header, samples: createSampleLog(), chunks }, chunks, next: 0, count: rendition.count };
 }
 

@@ -11,7 +11,7 @@ export interface RenditionSource {
   open(segment: number | "init", signal: AbortSignal): Promise<SegmentBytes | undefined>;
 }
 
-interface Rooms {
+interface SegmentSources {
   segments: Pick<Segments, "get">;
   /** If absent, the source is not offered as a rendition. */
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
@@ -25,18 +25,18 @@ export async function chooseRenditions(
   video: Video,
   model: MediaModel,
   type: DownloadType,
-  rooms: Rooms,
+  sources: SegmentSources,
 ): Promise<RenditionSource[]> {
-  const offered = model.video === undefined ? undefined : await rooms.source?.of(video);
+  const offered = model.video === undefined ? undefined : await sources.source?.of(video);
   const encoded = (name: string): RenditionSource => ({
     name,
     count: model.segments.count,
-    open: (segment, signal) => rooms.segments.get(video, name, segment, { signal }),
+    open: (segment, signal) => sources.segments.get(video, name, segment, { signal }),
   });
   const passed = (track: "video" | "audio", count: number): RenditionSource => ({
     name: `source ${track}`,
     count,
-    open: (segment) => rooms.source!.segment(video, track, segment),
+    open: (segment) => sources.source!.segment(video, track, segment),
   });
   const best = model.ladder.findLast(({ codec }) => codec === "h264") ?? model.ladder.at(-1);
   const chosen: RenditionSource[] = [];

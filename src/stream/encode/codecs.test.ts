@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
-import { renditionRate, ticksOf, timescaleOf, videoCodecs } from "./codecs.ts";
+import { renditionRate, frameTicks, timescaleOf, videoCodecs } from "./codecs.ts";
 
 const model = (num: number, den = 1) => ({ segments: { fps: { num, den } as Fraction } }) as MediaModel;
 const rung = (width: number, height: number, bitrate: number, more: Partial<VideoRendition> = {}): VideoRendition => ({
@@ -49,8 +49,8 @@ test("all renditions of a video have the same timescale, and frames last a whole
     const video = { ...model(num, den), editLists: true as const };
     const [full, halved] = [{}, { halved: true as const }];
     assert.equal(timescaleOf(full, video), timescaleOf(halved, video), `${num}/${den}`);
-    assert.ok(Number.isInteger(ticksOf(full, video)), `${num}/${den}`);
-    assert.equal(ticksOf(halved, video), 2 * ticksOf(full, video), `${num}/${den}`);
+    assert.ok(Number.isInteger(frameTicks(full, video)), `${num}/${den}`);
+    assert.equal(frameTicks(halved, video), 2 * frameTicks(full, video), `${num}/${den}`);
   }
   // Segments from earlier versions are stored with this timescale.
   assert.equal(timescaleOf({ halved: true }, model(60_000, 1001)), 90_000);

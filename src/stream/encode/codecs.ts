@@ -36,7 +36,7 @@ export function timescaleOf(
 }
 
 /** Duration of one frame of this rendition, in ticks of its timescale. */
-export function ticksOf(
+export function frameTicks(
   rendition: Pick<VideoRendition, "halved">,
   model: Pick<MediaModel, "segments" | "editLists">,
 ): number {
@@ -54,15 +54,18 @@ export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segm
 const MIN_LEVELS = { h264: 30, hevc: 90, av1: 4 };
 
 /** The lowest level, at least `least`, that allows a rendition's resolution, frame rate and bitrate. */
-export function lowestLevel({ codec, ...asked }: Asked & Pick<VideoRendition, "codec">, least = 0): number {
+export function lowestLevel(
+  { codec, ...requirements }: LevelRequirements & Pick<VideoRendition, "codec">,
+  least = 0,
+): number {
   return codec === "hevc"
-    ? hevcLevel(asked, least)
+    ? hevcLevel(requirements, least)
     : codec === "av1"
-      ? av1Level(asked, least)
-      : h264Level(asked, least);
+      ? av1Level(requirements, least)
+      : h264Level(requirements, least);
 }
 
-interface Asked {
+interface LevelRequirements {
   width: number;
   height: number;
   rate: number;
@@ -106,7 +109,7 @@ const H264_LEVELS: readonly (readonly [
 /** Reference frames that x264 keeps with B-pyramid. */
 const H264_KEPT = 4;
 
-function h264Level({ width, height, rate, bitrate }: Asked, least: number): number {
+function h264Level({ width, height, rate, bitrate }: LevelRequirements, least: number): number {
   const [columns, rows] = [Math.ceil(width / 16), Math.ceil(height / 16)];
   const size = columns * rows;
   const fits = H264_LEVELS.find(
@@ -140,7 +143,7 @@ const HEVC_LEVELS: readonly (readonly [level: number, picture: number, perSecond
   [186, 35_651_584, 4_278_190_080, 240_000],
 ];
 
-function hevcLevel({ width, height, rate, bitrate }: Asked, least: number): number {
+function hevcLevel({ width, height, rate, bitrate }: LevelRequirements, least: number): number {
   // Sizes are rounded up to whole coding units.
   const size = Math.ceil(width / 8) * 8 * Math.ceil(height / 8) * 8;
   const fits = HEVC_LEVELS.find(
@@ -177,7 +180,7 @@ const AV1_LEVELS: readonly (readonly [
   [18, 35_651_584, 16_384, 8704, 4_278_190_080, 160_000],
 ];
 
-function av1Level({ width, height, rate, bitrate }: Asked, least: number): number {
+function av1Level({ width, height, rate, bitrate }: LevelRequirements, least: number): number {
   const size = width * height;
   const fits = AV1_LEVELS.find(
     ([index, picture, widest, highest, perSecond, kilobits]) =>

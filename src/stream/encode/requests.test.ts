@@ -205,11 +205,11 @@ test(
     const gate = gated();
     const { video, segments, objects } = await openEncoder(t, { around: gate.around, isThere: async () => there });
     const of = await video(await tenSeconds(), tenSegments);
-    const asked = [segments.get(of, "90p", 0), segments.get(of, "audio", 0)];
+    const requested = [segments.get(of, "90p", 0), segments.get(of, "audio", 0)];
     await gate.arrived(2);
     there = false;
     gate.open();
-    assert.deepEqual(await Promise.all(asked), [undefined, undefined]);
+    assert.deepEqual(await Promise.all(requested), [undefined, undefined]);
     const kept: string[] = [];
     for await (const { key } of objects.list(`stream/${of.uid}/`)) kept.push(key);
     // Objects stored earlier are removed when the video is deleted.

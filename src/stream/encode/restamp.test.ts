@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { writeFragment } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
-import { ticksOf } from "./codecs.ts";
+import { frameTicks } from "./codecs.ts";
 import { modelOf, rung } from "./encode.testing.ts";
 import { PicturesMissing, videoSegment } from "./restamp.ts";
 
@@ -12,7 +12,7 @@ const model = {
   source: {},
   ...modelOf({ seconds: 4, segmentSeconds: 1, ladder: [rendition] }),
 } as unknown as MediaModel;
-const TICKS = ticksOf(rendition, model);
+const TICKS = frameTicks(rendition, model);
 
 /** Encoder output for one segment: 30 frames of one byte. */
 function encoded({

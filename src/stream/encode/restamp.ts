@@ -8,7 +8,7 @@ import {
   type FragmentSample,
 } from "../../protocol/mp4/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
-import { ticksOf, timescaleOf } from "./codecs.ts";
+import { frameTicks, timescaleOf } from "./codecs.ts";
 import { picturesOf } from "./video-graph.ts";
 import { delayOf } from "./video-options.ts";
 
@@ -52,7 +52,7 @@ export async function videoSegment(
   rendition: VideoRendition,
   model: MediaModel,
 ): Promise<Buffer> {
-  const ticks = ticksOf(rendition, model);
+  const ticks = frameTicks(rendition, model);
   const fragments = await readFragments(
     (start, length) => Promise.resolve(bytes.subarray(start, start + length)),
     bytes.length,

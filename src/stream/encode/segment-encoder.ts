@@ -5,8 +5,8 @@ import { audioInit } from "./audio-fragments.ts";
 import { runAudio } from "./audio-run.ts";
 import { type SegmentStore, VideoGone } from "./segment-store.ts";
 import { runVideo, type RunDeps } from "./video-run.ts";
-import type { Wanted } from "./video-graph.ts";
-import type { Run } from "./segment-requests.ts";
+import type { WantedFrames } from "./video-graph.ts";
+import type { EncoderRun } from "./segment-requests.ts";
 
 interface SegmentEncoderDeps extends RunDeps {
   store: SegmentStore;
@@ -30,8 +30,8 @@ export interface SegmentEncoder {
   isAudio(rendition: string): boolean;
   /** The segments after `segments` that the same run encodes. */
   audioLookahead(video: Video, segments: readonly number[]): number[];
-  encode(run: Run): Promise<void>;
-  video(video: Video, wanted: readonly Wanted[], options: EncodeOptions): Promise<void>;
+  encode(run: EncoderRun): Promise<void>;
+  video(video: Video, wanted: readonly WantedFrames[], options: EncodeOptions): Promise<void>;
   /** `segments` are consecutive. */
   sound(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
 }

@@ -9,7 +9,7 @@ export interface SegmentRequest {
   readonly n: number | "init";
   readonly waiters: Set<Waiter>;
   /** The run that encodes it. Undefined while it is queued. */
-  run: Run | undefined;
+  run: EncoderRun | undefined;
   /** Number of runs that failed before the segment was stored. */
   failures: number;
 }
@@ -20,7 +20,7 @@ export interface Waiter {
 }
 
 /** One encoder process, and the segments it encodes. */
-export interface Run {
+export interface EncoderRun {
   readonly video: Video;
   readonly rendition: string;
   readonly urgency: "urgent" | "soon";
@@ -30,7 +30,7 @@ export interface Run {
   readonly awaited: AbortController;
 }
 
-export const isAwaited = ({ requests }: Pick<Run, "requests">): boolean =>
+export const isAwaited = ({ requests }: Pick<EncoderRun, "requests">): boolean =>
   [...requests].some(({ waiters }) => waiters.size > 0);
 
 /** Audio segments of one run: half a second of work, most of it start-up. */
@@ -44,8 +44,8 @@ const VIDEO_BATCH = 4;
  */
 export function nextBatch(
   queued: Iterable<SegmentRequest>,
-  running: Iterable<Run>,
-  urgency: Run["urgency"],
+  running: Iterable<EncoderRun>,
+  urgency: EncoderRun["urgency"],
   isAudio: (rendition: string) => boolean,
 ): SegmentRequest[] {
   const busy = new Map<string, number>();

@@ -9,7 +9,7 @@ function keptIn({
   onPut = () => {},
 }: { isThere?: () => Promise<boolean>; onPut?: () => void } = {}) {
   const stored = new Map<string, Buffer>();
-  const told: string[] = [];
+  const reported: string[] = [];
   const objects = {
     open: async (key: string) => (stored.has(key) ? { bytes: async () => stored.get(key)! } : undefined),
     put: async (key: string, bytes: Buffer) => {
@@ -20,32 +20,32 @@ function keptIn({
   } as unknown as ObjectStore;
   return {
     stored,
-    told,
+    reported,
     store: createSegmentStore({
       objects,
       log: silentLog,
       isThere,
-      onKept: (_, rendition, n) => void told.push(`${rendition} ${n}`),
+      onKept: (_, rendition, n) => void reported.push(`${rendition} ${n}`),
     }),
   };
 }
 
 test("leaves no files behind if a video is deleted while one of its segments is being written", async () => {
   let there = true;
-  const { store, stored, told } = keptIn({ isThere: async () => there, onPut: () => void (there = false) });
+  const { store, stored, reported } = keptIn({ isThere: async () => there, onPut: () => void (there = false) });
   await assert.rejects(store.keep("v", "360p", 1, Buffer.from("x")), VideoGone);
-  assert.deepEqual([stored.size, told, store.isKnownStored("v", "360p", 1)], [0, [], false]);
+  assert.deepEqual([stored.size, reported, store.isKnownStored("v", "360p", 1)], [0, [], false]);
 });
 
 test("keeps the first segment written for a position, and rejects a different initialisation segment", async () => {
-  const { store, stored, told } = keptIn();
+  const { store, stored, reported } = keptIn();
   await store.keep("v", "360p", 1, Buffer.from("first"));
   await store.keep("v", "360p", 1, Buffer.from("second"));
   await store.keep("v", "360p", "init", Buffer.from("init"));
   await store.keep("v", "360p", "init", Buffer.from("init"));
   await assert.rejects(store.keep("v", "360p", "init", Buffer.from("other")), InitDiffers);
   assert.deepEqual(
-    [[...stored.values()].map(String), told],
+    [[...stored.values()].map(String), reported],
     [
       ["first", "init"],
       ["360p 1", "360p 1", "360p init", "360p init"],

@@ -11,7 +11,7 @@ import { createSegmentStore, VideoGone } from "./segment-store.ts";
 import { createSegmentEncoder } from "./segment-encoder.ts";
 import { type AudioSources, segmentKey, type Segments } from "./port.ts";
 import { createScratch } from "../scratch.ts";
-import { isAwaited, nextBatch, type Run, type Waiter, type SegmentRequest } from "./segment-requests.ts";
+import { isAwaited, nextBatch, type EncoderRun, type Waiter, type SegmentRequest } from "./segment-requests.ts";
 
 export interface SegmentsDeps {
   tools: MediaTools;
@@ -52,7 +52,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   });
   const encoder = createSegmentEncoder({ ...parts, scratch, store, ...(audio && { audio }) });
   const requests = new Map<string, SegmentRequest>();
-  const runs = new Set<Run>();
+  const runs = new Set<EncoderRun>();
   const working = new Set<Promise<void>>();
   let closed = false;
 
@@ -87,7 +87,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
     const urgent = nextBatch(waiting, runs, "urgent", encoder.isAudio);
     const running = [...runs].filter(({ urgency }) => urgency === "urgent").length;
     if (urgent.length > 0) {
-      if (runs.size >= concurrency || running + 1 > concurrency / 2) makeRoom();
+      if (runs.size >= concurrency || running + 1 > concurrency / 2) preemptRun();
       return runs.size < concurrency && start(urgent, "urgent");
     }
     // Look-ahead must not take CPU time from awaited requests.
@@ -99,13 +99,13 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   }
 
   /** Aborts look-ahead runs; their segments are requested again later. */
-  function makeRoom() {
+  function preemptRun() {
     for (const run of runs) if (run.urgency === "soon" && !isAwaited(run)) run.control.abort();
   }
 
-  function start(row: readonly SegmentRequest[], urgency: Run["urgency"]): true {
+  function start(row: readonly SegmentRequest[], urgency: EncoderRun["urgency"]): true {
     const [first] = row as [SegmentRequest];
-    const run: Run = {
+    const run: EncoderRun = {
       video: first.video,
       rendition: first.rendition,
       urgency,
@@ -126,7 +126,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   }
 
   /** Encoding the next audio segments in the same run costs almost nothing. */
-  function following({ video, rendition, requests: own }: Run): number[] {
+  function following({ video, rendition, requests: own }: EncoderRun): number[] {
     if (!encoder.isAudio(rendition)) return [];
     const row = encoder.audioLookahead(
       video,
@@ -140,7 +140,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
     return taken === -1 ? row : row.slice(0, taken);
   }
 
-  async function execute(run: Run) {
+  async function execute(run: EncoderRun) {
     try {
       await encoder.encode(run);
       // If a run succeeds without writing a requested segment, the request remains open.

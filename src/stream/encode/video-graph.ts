@@ -2,7 +2,7 @@ import type { MediaModel, VideoRendition } from "../model.ts";
 import { watermarkBox } from "./watermark-box.ts";
 
 /** Segments of one rendition to encode in one run, in ascending order. */
-export interface Wanted {
+export interface WantedFrames {
   rendition: VideoRendition;
   segments: readonly number[];
 }
@@ -47,7 +47,7 @@ export function picturesOf(
  * The source is decoded once, aligned to the frame grid, and scaled down step by step: each smaller rendition is scaled
  * from the next larger one. Frame numbers are absolute, so that they do not depend on where decoding started.
  */
-export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options: GraphOptions): Graph {
+export function videoGraph(model: MediaModel, wanted: readonly WantedFrames[], options: GraphOptions): Graph {
   const order = wanted
     .map((one, index) => ({ ...one, index }))
     .sort((a, b) => area(b) - area(a) || Number(a.rendition.halved ?? false) - Number(b.rendition.halved ?? false));
@@ -71,7 +71,7 @@ export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options
   };
 }
 
-const area = ({ rendition: { width, height } }: Wanted) => width * height;
+const area = ({ rendition: { width, height } }: WantedFrames) => width * height;
 
 /** From decoder output to the grid frames of these segments. */
 function onGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
@@ -134,7 +134,7 @@ export function toStandardRange(hdr: "pq" | "hlg"): string {
   return `zscale=${as}:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv`;
 }
 
-function marked(model: MediaModel, wanted: readonly Wanted[], input: number): string[] {
+function marked(model: MediaModel, wanted: readonly WantedFrames[], input: number): string[] {
   const mark = model.watermark!;
   const split =
     wanted.length === 1 ? [] : [`[${input}:v]split=${wanted.length}${wanted.map((_, i) => `[w${i}]`).join("")}`];

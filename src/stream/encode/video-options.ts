@@ -1,5 +1,5 @@
 import type { MediaModel, VideoRendition } from "../model.ts";
-import { levelOf, renditionRate, ticksOf, timescaleOf } from "./codecs.ts";
+import { levelOf, renditionRate, frameTicks, timescaleOf } from "./codecs.ts";
 
 /**
  * ffmpeg output options that, identically in every run, start each segment with a key frame across which no later frame
@@ -39,7 +39,7 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
 const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);
 /** Ticks added to this rendition's composition offsets. */
 export const delayOf = (rendition: VideoRendition, model: MediaModel): number =>
-  model.editLists === true ? reorderedFrames(rendition) * ticksOf(rendition, model) : 0;
+  model.editLists === true ? reorderedFrames(rendition) * frameTicks(rendition, model) : 0;
 
 function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const { codec, bitrate, halved } = rendition;

@@ -7,7 +7,7 @@ import { followFiles } from "./growing-files.ts";
 import { PicturesMissing, videoInit, videoSegment } from "./restamp.ts";
 import type { Scratch } from "../scratch.ts";
 import { createPieceReader } from "../../protocol/mp4/index.ts";
-import { framesOf, videoGraph, type Wanted } from "./video-graph.ts";
+import { framesOf, videoGraph, type WantedFrames } from "./video-graph.ts";
 import { videoOptions } from "./video-options.ts";
 
 export interface RunDeps {
@@ -21,7 +21,7 @@ export interface RunDeps {
 interface VideoRun {
   model: MediaModel;
   /** At least one. Without segments only the initialisation segment is created. */
-  wanted: readonly Wanted[];
+  wanted: readonly WantedFrames[];
   urgency: "urgent" | "soon" | "background";
   signal: AbortSignal;
   /** See MediaRun. */
@@ -88,7 +88,7 @@ interface Beginning {
 async function runOnce(
   parts: RunDeps,
   run: VideoRun,
-  wanted: readonly Wanted[],
+  wanted: readonly WantedFrames[],
   { from, exact }: Beginning,
   onSegment: (rendition: VideoRendition) => void,
 ): Promise<void> {
@@ -167,7 +167,7 @@ async function runOnce(
 
 function takePieces(
   { model, onInit, onSegment }: VideoRun,
-  { rendition, segments }: Wanted,
+  { rendition, segments }: WantedFrames,
   done: (rendition: VideoRendition) => void,
 ): (chunk: Buffer) => Promise<void> {
   const pieces = createPieceReader();
@@ -195,7 +195,7 @@ async function needFile(objects: ObjectStore, key: string): Promise<string> {
 /** Generous limits that end only stuck processes: a slow machine under load must not appear stuck. */
 function boundsOf(
   model: MediaModel,
-  wanted: readonly Wanted[],
+  wanted: readonly WantedFrames[],
 ): { wallMs: number; cpuSeconds: number; memoryMb: number; fileBytes: number } {
   const pixels = wanted.reduce(
     (sum, { rendition: { width, height } }) => sum + width * height,

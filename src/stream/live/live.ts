@@ -14,7 +14,7 @@ import type { SegmentLength } from "../viewed/index.ts";
 import type { Webhooks } from "../webhooks/index.ts";
 import { createLiveAddresses, type LiveAddressesModule } from "./addresses/addresses.ts";
 import { createOnAirAccess } from "./addresses/on-air.ts";
-import { createBroadcasts } from "./broadcast/broadcasts.ts";
+import { createBroadcastControllers } from "./broadcast/broadcasts.ts";
 import { createLeasesTable } from "./broadcast/leases-table.ts";
 import { createAdmission } from "./encode/admission.ts";
 import { createLiveEncoder } from "./encode/live-encoder.ts";
@@ -218,7 +218,7 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
   const { store, settings, videos, inputs, viewers, addresses, recordings, assembly, packages, tools, folder } = deps;
   const { directory, status, outputs } = inputs;
   const hub = createHub({ inputs: directory, status, clock, log, most: settings.live.connections });
-  const broadcasts = createBroadcasts({
+  const broadcasts = createBroadcastControllers({
     leases: createLeasesTable(store.db),
     sessions: hub,
     endSession: (session, reason) => hub.end(session.input.uid, reason),

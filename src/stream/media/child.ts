@@ -16,7 +16,7 @@ const NOT_RUN = [126, 127];
 /** bubblewrap exits with 1 for every failure. */
 const NOT_RUN_INSIDE = /^bwrap: execvp /m;
 /** Excludes the server's own environment, which contains settings and secrets. */
-export const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
+export const CHILD_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
 
 type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> &
   Pick<MediaRun, "onOutput"> & {
@@ -89,7 +89,7 @@ export async function runChild(
       return spawn(executable!, args, {
         stdio: ["ignore", "pipe", "pipe", ...descriptors],
         detached: true,
-        env: ENVIRONMENT,
+        env: CHILD_ENVIRONMENT,
         cwd: "/",
       });
     } finally {
@@ -100,7 +100,7 @@ export async function runChild(
     await take().catch(end);
     const exit = await closed;
     if (ended !== undefined) throw ended;
-    if (exit.code !== 0) throw failure(name, exit, stderr);
+    if (exit.code !== 0) throw exitError(name, exit, stderr);
     return { output: Buffer.concat(kept), stderr };
   } finally {
     clearTimeout(timer);
@@ -110,7 +110,7 @@ export async function runChild(
   }
 }
 
-export function failure(
+export function exitError(
   name: string,
   { code, signal }: { code: number | null; signal?: string | null },
   stderr: string,

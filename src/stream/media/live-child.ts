@@ -1,7 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { messageOf } from "../../kernel/index.ts";
-import { aborted, type ChildCommand, ENVIRONMENT, failure, killGroup, lowerSession, STDERR_LIMIT } from "./child.ts";
+import {
+  aborted,
+  type ChildCommand,
+  CHILD_ENVIRONMENT,
+  exitError,
+  killGroup,
+  lowerSession,
+  STDERR_LIMIT,
+} from "./child.ts";
 import { createFeed } from "./feed.ts";
 import type { LiveMedia, LiveMediaRun } from "./port.ts";
 import type { MediaResult } from "./port.ts";
@@ -79,7 +87,7 @@ async function runLive(
       return spawn(executable!, args, {
         stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const), ...descriptors],
         detached: true,
-        env: ENVIRONMENT,
+        env: CHILD_ENVIRONMENT,
         cwd: "/",
       });
     } finally {
@@ -104,7 +112,7 @@ async function runLive(
     if (ended !== undefined) for (const pipe of child.stdio ?? []) pipe?.destroy();
     const exit = await closed;
     if (ended !== undefined) throw ended;
-    if (exit.code !== 0) throw failure(name, exit, stderr);
+    if (exit.code !== 0) throw exitError(name, exit, stderr);
     return { output: Buffer.alloc(0), stderr };
   } finally {
     clearInterval(timer);

@@ -5,17 +5,17 @@ import { createPauses } from "./pauses.ts";
 function start(t: TestContext) {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
-  const told: string[] = [];
+  const reported: string[] = [];
   const beginning = new Set<number>();
   const pauses = createPauses({
     now: () => now,
-    signal: (group, signal) => void told.push(`${group} ${signal}`),
+    signal: (group, signal) => void reported.push(`${group} ${signal}`),
     hasBegun: (group) => !beginning.has(group),
   });
   return {
     pauses,
     beginning,
-    told: () => told.splice(0),
+    reported: () => reported.splice(0),
     pass(ms: number) {
       now += ms;
       t.mock.timers.tick(ms);
@@ -24,83 +24,83 @@ function start(t: TestContext) {
 }
 
 test("background runs are paused while an urgent run is active, including those that start in the meantime", (t) => {
-  const { pauses, told } = start(t);
+  const { pauses, reported } = start(t);
   const endBackground = pauses.enter(1, "background");
-  assert.deepEqual(told(), []);
+  assert.deepEqual(reported(), []);
   const endFirst = pauses.enter(2, "urgent");
   const endSecond = pauses.enter(3, "urgent");
-  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  assert.deepEqual(reported(), ["1 SIGSTOP"]);
   const endSoon = pauses.enter(4, "soon", new AbortController().signal);
   pauses.enter(5, "soon")();
-  assert.deepEqual(told(), ["4 SIGSTOP"]);
+  assert.deepEqual(reported(), ["4 SIGSTOP"]);
   endFirst();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(reported(), []);
   endSecond();
-  assert.deepEqual(told(), ["1 SIGCONT", "4 SIGCONT"]);
+  assert.deepEqual(reported(), ["1 SIGCONT", "4 SIGCONT"]);
   endBackground();
   endSoon();
 });
 
 test("a look-ahead run is resumed when a viewer starts waiting for it", (t) => {
-  const { pauses, told } = start(t);
+  const { pauses, reported } = start(t);
   const came = new AbortController();
   pauses.enter(1, "background");
   const endAhead = pauses.enter(2, "soon", came.signal);
   const endUrgent = pauses.enter(3, "urgent");
-  assert.deepEqual(told(), ["1 SIGSTOP", "2 SIGSTOP"]);
+  assert.deepEqual(reported(), ["1 SIGSTOP", "2 SIGSTOP"]);
   came.abort();
-  assert.deepEqual(told(), ["2 SIGCONT"]);
+  assert.deepEqual(reported(), ["2 SIGCONT"]);
   endUrgent();
-  assert.deepEqual(told(), [], "the other run is still paused");
+  assert.deepEqual(reported(), [], "the other run is still paused");
   endAhead();
-  assert.deepEqual(told(), ["1 SIGCONT"]);
+  assert.deepEqual(reported(), ["1 SIGCONT"]);
 });
 
 test("a run that has just started is paused once its program runs, if a viewer is still waiting then", (t) => {
-  const { pauses, told, pass, beginning } = start(t);
+  const { pauses, reported, pass, beginning } = start(t);
   for (const group of [1, 2, 3]) beginning.add(group);
   pauses.enter(1, "background");
   const endFirst = pauses.enter(9, "urgent");
   pauses.enter(2, "background")();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(reported(), []);
   beginning.delete(1);
   pass(25);
-  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  assert.deepEqual(reported(), ["1 SIGSTOP"]);
   pauses.enter(3, "background");
   endFirst();
-  assert.deepEqual(told(), ["1 SIGCONT", "3 SIGCONT"]);
+  assert.deepEqual(reported(), ["1 SIGCONT", "3 SIGCONT"]);
   beginning.delete(3);
   pass(25);
-  assert.deepEqual(told(), []);
+  assert.deepEqual(reported(), []);
 });
 
 test("no run is paused forever: after three seconds it runs for a quarter of that time", (t) => {
-  const { pauses, told, pass } = start(t);
+  const { pauses, reported, pass } = start(t);
   pauses.enter(1, "background");
   pauses.enter(2, "urgent");
-  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  assert.deepEqual(reported(), ["1 SIGSTOP"]);
   pass(2_999);
-  assert.deepEqual(told(), []);
+  assert.deepEqual(reported(), []);
   pass(1);
-  assert.deepEqual(told(), ["1 SIGCONT"]);
+  assert.deepEqual(reported(), ["1 SIGCONT"]);
   pass(749);
-  assert.deepEqual(told(), []);
+  assert.deepEqual(reported(), []);
   pass(1);
-  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  assert.deepEqual(reported(), ["1 SIGSTOP"]);
 });
 
 test("short successive waits leave part of the time to background runs", (t) => {
-  const { pauses, told, pass } = start(t);
+  const { pauses, reported, pass } = start(t);
   pauses.enter(1, "background");
   const end = pauses.enter(2, "urgent");
   pass(1_000);
   end();
-  assert.deepEqual(told(), ["1 SIGSTOP", "1 SIGCONT"]);
+  assert.deepEqual(reported(), ["1 SIGSTOP", "1 SIGCONT"]);
   pass(100);
   const endNext = pauses.enter(3, "urgent");
-  assert.deepEqual(told(), []);
+  assert.deepEqual(reported(), []);
   pass(150);
-  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  assert.deepEqual(reported(), ["1 SIGSTOP"]);
   endNext();
-  assert.deepEqual(told(), ["1 SIGCONT"]);
+  assert.deepEqual(reported(), ["1 SIGCONT"]);
 });

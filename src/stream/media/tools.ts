@@ -93,8 +93,8 @@ export function createMediaTools({
   async function start(program: "ffmpeg" | "ffprobe", run: MediaRun): Promise<MediaResult> {
     const { urgency = "background" } = run;
     const signal = run.signal === undefined ? closing.signal : AbortSignal.any([closing.signal, run.signal]);
-    const asked = performance.now();
-    let began = asked;
+    const requestedAt = performance.now();
+    let began = requestedAt;
     let outcome: MediaRunReport["outcome"] = "refused";
     let leave: (() => void) | undefined;
     try {
@@ -131,7 +131,7 @@ export function createMediaTools({
       throw streamErrors.mediaToolsMissing({ reason: err.message }, { cause: err });
     } finally {
       leave?.();
-      onRun?.({ program, urgency, waitedMs: began - asked, ranMs: performance.now() - began, outcome });
+      onRun?.({ program, urgency, waitedMs: began - requestedAt, ranMs: performance.now() - began, outcome });
     }
   }
 
@@ -139,8 +139,8 @@ export function createMediaTools({
     const { urgency = "urgent", reads = [], network, outputs } = run;
     const { idleMs, inputBytes } = { ...LIVE_DEFAULTS, ...withoutGaps(run) };
     const signal = run.signal === undefined ? closing.signal : AbortSignal.any([closing.signal, run.signal]);
-    const asked = performance.now();
-    let began = asked;
+    const requestedAt = performance.now();
+    let began = requestedAt;
     const command = async () => {
       const { programs, capabilities } = await readied();
       began = performance.now();
@@ -167,7 +167,7 @@ export function createMediaTools({
     };
     const media = startLiveChild("ffmpeg", { command, outputs, idleMs, inputBytes, nice: NICENESS[urgency], signal });
     const report = (outcome: MediaRunReport["outcome"]) =>
-      onRun?.({ program: "ffmpeg", urgency, waitedMs: began - asked, ranMs: performance.now() - began, outcome });
+      onRun?.({ program: "ffmpeg", urgency, waitedMs: began - requestedAt, ranMs: performance.now() - began, outcome });
     const settled = media.done
       .then(
         () => report("ok"),

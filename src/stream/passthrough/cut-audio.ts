@@ -1,5 +1,5 @@
 import { placementOf, readAac, writeInit, type Movie, type SampleMark, type Track } from "../../protocol/mp4/index.ts";
-import { bandwidthOf, everySample, type Cut, type CutTrack } from "./cut.ts";
+import { bandwidthOf, everySample, type SampleCut, type CutTrack } from "./cut.ts";
 
 export interface CutAudio extends CutTrack {
   channels: number;
@@ -23,7 +23,7 @@ export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: n
   const tables = track.samples();
   const moved = Math.round(origin * timescale);
   const zero = placement.offset + moved;
-  const segments: Cut[] = [];
+  const segments: SampleCut[] = [];
   let cut: { from: SampleMark; start: number; early: number; count: number; size: number } | undefined;
   let end = 0;
   const close = () => {

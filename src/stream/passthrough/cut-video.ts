@@ -7,7 +7,7 @@ import {
   type SampleMark,
   type Track,
 } from "../../protocol/mp4/index.ts";
-import { bandwidthOf, everySample, type Cut, type CutTrack } from "./cut.ts";
+import { bandwidthOf, everySample, type SampleCut, type CutTrack } from "./cut.ts";
 
 export interface CutVideo extends CutTrack {
   width: number;
@@ -133,7 +133,7 @@ interface Place {
  * has been read.
  */
 function createCutter(target: number, longest: number) {
-  const segments: Cut[] = [];
+  const segments: SampleCut[] = [];
   let from: Place | undefined;
   let candidate: Place | undefined;
   let count = 0;
@@ -179,7 +179,7 @@ function createCutter(target: number, longest: number) {
       count++;
       octets += size;
     },
-    end(): Cut[] | string {
+    end(): SampleCut[] | string {
       take();
       close({ shown: end, count, octets });
       return refusal ?? segments;

@@ -20,14 +20,14 @@ export interface CutTrack {
   segmentTimescale?: number;
   init: Buffer;
   codecs: string;
-  segments: readonly Cut[];
+  segments: readonly SampleCut[];
   peakBandwidth: number;
   averageBandwidth: number;
   /** Subtracted from each composition offset: the first frame is presented at its decoding time plus the delay that the edit list cancels. */
   shiftBase: number;
 }
 
-export interface Cut {
+export interface SampleCut {
   from: SampleMark;
   count: number;
   /** Total bytes of its samples. */
@@ -91,7 +91,7 @@ export function samplesOf(
 
 /** Bandwidth of complete segments, including moof and mdat headers. */
 export function bandwidthOf(
-  segments: readonly Cut[],
+  segments: readonly SampleCut[],
   { timescale, tables }: Pick<CutTrack, "timescale" | "tables">,
 ): Pick<CutTrack, "peakBandwidth" | "averageBandwidth"> {
   const { peak, average } = bitRatesOf(

@@ -1,1 +1,1 @@
-export { createPassthrough } from "./passthrough.ts";
+export { createSourcePassthrough } from "./passthrough.ts";

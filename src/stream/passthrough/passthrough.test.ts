@@ -16,7 +16,7 @@ import type { MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/port.ts";
 import type { Video } from "../videos/video.ts";
 import { testModel, testVideo } from "../videos/videos.testing.ts";
-import { createPassthrough } from "./passthrough.ts";
+import { createSourcePassthrough } from "./passthrough.ts";
 
 /** B-frames used as references by other B-frames, so that decoding order differs substantially from display order. */
 const REORDERED = [
@@ -62,7 +62,13 @@ async function setUp(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = 
     model: testModel(4, { video: { ...video!, passthrough: true }, audio: sound, ...model }),
     ...more,
   });
-  return { folder, path, objects, video: source, rung: createPassthrough({ objects, log: silentLog, enabled: true }) };
+  return {
+    folder,
+    path,
+    objects,
+    video: source,
+    rung: createSourcePassthrough({ objects, log: silentLog, enabled: true }),
+  };
 }
 
 /** Everything that is played: the initialisation segment and all media segments, with the data of each sample. */
@@ -345,7 +351,7 @@ test("its index is read once, and the index cache is limited in size", needsFfmp
   const { objects, video } = await setUp(t, mediaClips.plain);
   let opened = 0;
   const counted: Pick<ObjectStore, "open"> = { open: (key) => (opened++, objects.open(key)) };
-  const rung = createPassthrough({ objects: counted, log: silentLog, enabled: true, maxBytes: 6000 });
+  const rung = createSourcePassthrough({ objects: counted, log: silentLog, enabled: true, maxBytes: 6000 });
   await Promise.all([rung.of(video), rung.of(video), rung.of(video)]);
   assert.equal(opened, 1);
   const others = Array.from({ length: 5 }, (_, i) => ({ ...video, uid: String(i).repeat(32) }));

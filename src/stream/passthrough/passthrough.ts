@@ -33,7 +33,12 @@ const READ_AT_ONCE = 3;
  * Offers the source as a rendition, cut at its key frames from byte ranges; nothing is encoded, and only its index is
  * cached, in memory.
  */
-export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES }: PassthroughOptions): SourceRung {
+export function createSourcePassthrough({
+  objects,
+  log,
+  enabled,
+  maxBytes = KEPT_BYTES,
+}: PassthroughOptions): SourceRung {
   /** By uid, most recently used last. A source never changes. */
   const known = new Map<string, { value: Promise<Known | undefined>; weight: number }>();
   const waiting: (() => void)[] = [];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSampleLog, writeMovie, type Chunk, type FragmentSample } from "../../protocol/mp4/index.ts";
+import { createSampleLog, writeMovie, type SampleChunk, type FragmentSample } from "../../protocol/mp4/index.ts";
 import { testModel } from "../videos/videos.testing.ts";
 import { readSourceIndex } from "./source-index.ts";
 
@@ -32,7 +32,7 @@ function fileOf(samples: readonly FragmentSample[], { description = ENTRY, overl
     syncs: list(Uint8Array, ({ sync }) => Number(sync)),
   });
   const octets = overlaid ? samples[0]!.size : samples.reduce((sum, { size }) => sum + size, 0);
-  const chunks: Chunk[] = overlaid
+  const chunks: SampleChunk[] = overlaid
     ? samples.map(() => ({ offset: 0, count: 1 }))
     : [{ offset: 0, count: samples.length }];
   const head = writeMovie(

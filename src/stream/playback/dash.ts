@@ -16,7 +16,7 @@ import {
   videoCodecs,
 } from "../encode/index.ts";
 import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model.ts";
-import { audioRates, maxBitRates, nearest, type Playable, playedSeconds, videoRates } from "./tracks.ts";
+import { audioRates, maxBitRates, nearestToHint, type Playable, playedSeconds, videoRates } from "./tracks.ts";
 
 /**
  * Seconds of the encoder's buffer: with this much buffered, a bandwidth equal to the cap is sufficient (ISO/IEC 23009-1
@@ -37,7 +37,7 @@ export function dashPresentation(
   const timeline = timelineOf(model);
   const heard = maxBitRates(audio.map((one) => audioRates(playable, one)));
   const byCodec = Map.groupBy(
-    nearest(videosOf(playable), bandwidthHint, ({ average }) => average + heard.average),
+    nearestToHint(videosOf(playable), bandwidthHint, ({ average }) => average + heard.average),
     ({ codec }) => codec,
   );
   const sets: AdaptationSet[] = [

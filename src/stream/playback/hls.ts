@@ -13,7 +13,7 @@ import {
   type AudioChoice,
   audioRates,
   maxBitRates,
-  nearest,
+  nearestToHint,
   type Playable,
   playedSeconds,
   videoRates,
@@ -29,7 +29,7 @@ export function hlsMultivariant(
   playable: Playable,
   { bandwidthHint = null }: { bandwidthHint?: string | null } = {},
 ): string {
-  const variants = nearest(
+  const variants = nearestToHint(
     variantsOf(playable),
     bandwidthHint,
     ({ averageBandwidth, bandwidth }) => averageBandwidth ?? bandwidth,

@@ -23,16 +23,16 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
   const kept = new Map<string, HotSegment>();
   const loading = new Map<string, Promise<HotSegment>>();
   let size = 0;
-  let asked = new Set<string>();
+  let requestedNow = new Set<string>();
   let requestedBefore = new Set<string>();
 
   function requestedAgain(key: string): boolean {
-    if (asked.has(key) || requestedBefore.has(key)) return true;
-    if (asked.size >= REMEMBERED) {
-      requestedBefore = asked;
-      asked = new Set();
+    if (requestedNow.has(key) || requestedBefore.has(key)) return true;
+    if (requestedNow.size >= REMEMBERED) {
+      requestedBefore = requestedNow;
+      requestedNow = new Set();
     }
-    asked.add(key);
+    requestedNow.add(key);
     return false;
   }
 

@@ -13,4 +13,4 @@ export {
   type TextTracks,
 } from "./port.ts";
 export { createRenditionRates } from "./rates.ts";
-export { nearest } from "./tracks.ts";
+export { nearestToHint } from "./tracks.ts";

@@ -6,7 +6,7 @@ import { firstRung, type MediaModel, type VideoRendition } from "../model.ts";
 import { dashPresentation } from "./dash.ts";
 import { hlsMedia, hlsMultivariant } from "./hls.ts";
 import { ntscModel } from "./playback.testing.ts";
-import { nearest, type Playable, playableOf, playedSeconds } from "./tracks.ts";
+import { nearestToHint, type Playable, playableOf, playedSeconds } from "./tracks.ts";
 
 const RATES = [
   [24_000, 1001],
@@ -164,14 +164,14 @@ test("the hint selects the nearest rendition, and never removes the last one", (
       fc.array(fc.integer({ min: 1, max: 20_000_000 }), { minLength: 1, maxLength: 8 }),
       fc.double({ min: 0.001, max: 30, noNaN: true }),
       (all, hint) => {
-        const [best, ...more] = nearest(all, String(hint), (one) => one);
+        const [best, ...more] = nearestToHint(all, String(hint), (one) => one);
         assert.equal(more.length, 0);
         assert.ok(all.every((one) => Math.abs(one - hint * 1e6) >= Math.abs(best! - hint * 1e6)));
       },
     ),
   );
   assert.deepEqual(
-    nearest([], "1", () => 1),
+    nearestToHint([], "1", () => 1),
     [],
   );
 });

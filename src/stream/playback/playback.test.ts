@@ -231,10 +231,10 @@ test("repeatedly requested segments are served from memory, except those of a de
   const objects = await emptyObjects(t);
   const added = `audio-${"b".repeat(32)}`;
   for (const rendition of ["180p", added]) await objects.put(segmentKey(UID, rendition, 0), Buffer.from(rendition));
-  const asked: string[] = [];
+  const requested: string[] = [];
   const stored = storedSegments(objects);
   const segments: typeof stored = {
-    get: (video, rendition, segment) => (asked.push(rendition), stored.get(video, rendition, segment)),
+    get: (video, rendition, segment) => (requested.push(rendition), stored.get(video, rendition, segment)),
   };
   const origin = await serveDelivery(t, {
     videos: [anyVideo({ model: ntscModel() })],
@@ -247,7 +247,7 @@ test("repeatedly requested segments are served from memory, except those of a de
   };
   for (let time = 0; time < 4; time++)
     for (const rendition of ["180p", added]) assert.equal(await status(rendition), 200);
-  assert.equal(asked.filter((rendition) => rendition === "180p").length, 2);
+  assert.equal(requested.filter((rendition) => rendition === "180p").length, 2);
   await objects.delete([segmentKey(UID, added, 0)]);
   assert.equal(await status(added), 404);
 });

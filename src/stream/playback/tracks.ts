@@ -114,7 +114,7 @@ export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
 });
 
 /** The one nearest to `clientBandwidthHint`, in Mbit/s; all of them if there is no valid hint. */
-export function nearest<One>(
+export function nearestToHint<One>(
   all: readonly One[],
   hint: string | null,
   bandwidth: (one: One) => number,

@@ -146,15 +146,15 @@ describe("a page that contains the player in a frame", { skip }, () => {
       );
       delivery.requests.length = 0;
       const { page } = await open(query);
-      const asked = () =>
+      const requested = () =>
         delivery.requests
           .map(({ request }) => request.url!.split("?", 1)[0]!)
           .filter((path) => path.startsWith(`/${id}/`));
       const frame = page.frames()[1]!;
       if (set !== "") await until(page, "player.videoWidth === 640");
       await page.evaluate(`${set}; 0`);
-      await refused(frame, () => `asked for ${asked().join()}`);
-      assert.deepEqual(asked(), [`/${id}/metadata/player.json`, `/${id}/iframe`]);
+      await refused(frame, () => `asked for ${requested().join()}`);
+      assert.deepEqual(requested(), [`/${id}/metadata/player.json`, `/${id}/iframe`]);
     });
   }
 
@@ -173,7 +173,7 @@ describe("a page that contains the player in a frame", { skip }, () => {
       const { page } = await open(
         `muted=true&poster=${encodeURIComponent(`${delivery.origin}/${id}/thumbnails/thumbnail.jpg`)}&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/own.xml`)}`,
       );
-      const asked = () =>
+      const requested = () =>
         delivery.requests
           .map(({ request }) => request.url!)
           .filter((url) => url.startsWith(`/${id}/`) && !url.endsWith("player.json"))
@@ -181,7 +181,7 @@ describe("a page that contains the player in a frame", { skip }, () => {
       await page.evaluate("player.play()");
       await until(page, "player.currentTime > 0.3");
       const files = [`/${id}/downloads/default.mp4`, `/${id}/thumbnails/thumbnail.jpg`];
-      assert.deepEqual([...new Set(asked())], shown ? files : []);
+      assert.deepEqual([...new Set(requested())], shown ? files : []);
     }
   });
 

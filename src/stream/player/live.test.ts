@@ -73,13 +73,13 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
   const atEdge = 'document.querySelector(".live").hasAttribute("atedge")';
   const plays = (page: Page) =>
     until(page, `!${video}.paused && ${video}.played.length > 0 && ${video}.currentTime > 0.3`);
-  const told = (page: Page, text: string) => page.getByText(text).waitFor({ timeout: 60_000 });
+  const showsText = (page: Page, text: string) => page.getByText(text).waitFor({ timeout: 60_000 });
 
   test("waits for a broadcast, starts automatically, and reports a gap and the end", async (t) => {
     const { input, live, waits, runs, isOver } = newInput();
     waits();
     const { page, problems } = await openVideo(t, input, "muted=true");
-    await told(page, "The broadcast has not started yet");
+    await showsText(page, "The broadcast has not started yet");
     const running = runs(8);
     await plays(page);
     await page.getByRole("button", { name: "Live", exact: true }).waitFor({ timeout: 60_000 });
@@ -100,12 +100,12 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     );
     live.interrupt();
     delivery.unpublished.add(input);
-    await told(page, "The broadcast was interrupted");
+    await showsText(page, "The broadcast was interrupted");
     live.resume();
     delivery.unpublished.delete(input);
     await page.locator(".hint").waitFor({ state: "hidden" });
     isOver(running);
-    await told(page, "The broadcast has ended");
+    await showsText(page, "The broadcast has ended");
     await page.getByText("Watch again").click();
     await until(page, `Math.abs(${video}.duration - 12) < 0.5 && ${video}.currentTime > 0.1`);
     assert.equal(await page.locator(".live").isVisible(), false);
@@ -161,17 +161,17 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await plays(page);
     const away = [`${first.uid}/manifest/source.m3u8`, `${input}/metadata/player.json`];
     for (const path of away) delivery.overrides.set(path, { status: 503 });
-    await told(page, "The connection was lost");
+    await showsText(page, "The connection was lost");
     for (const path of away) delivery.overrides.delete(path);
     await page.locator(".hint").waitFor({ state: "hidden" });
     isOver(first);
-    await told(page, "The broadcast has ended");
-    const asked = delivery.requests.length;
+    await showsText(page, "The broadcast has ended");
+    const requested = delivery.requests.length;
     const second = runs(8, { readyToStream: false });
     await until(
       {
         evaluate: async () =>
-          delivery.requests.slice(asked).some(({ request }) => request.url!.startsWith(`/${input}/metadata/`)),
+          delivery.requests.slice(requested).some(({ request }) => request.url!.startsWith(`/${input}/metadata/`)),
       },
       "",
     );
@@ -180,7 +180,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.equal(await page.locator(".live").isVisible(), true);
     isOver(second);
     for (const id of [input, second.uid]) delivery.videos.delete(id);
-    await told(page, "This video does not exist");
+    await showsText(page, "This video does not exist");
   });
 
   test("plays a recording when nothing is live, and offers a broadcast that starts in the meantime", async (t) => {
@@ -190,7 +190,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await plays(page);
     assert.equal(await page.locator(".live").isVisible(), false);
     const next = runs(8);
-    await told(page, "There is a new broadcast.");
+    await showsText(page, "There is a new broadcast.");
     await page.locator(".hint-button").click();
     await until(page, atEdge);
     assert.ok(delivery.requests.some(({ request }) => request.url!.startsWith(`/${next.uid}/manifest/`)));
@@ -205,7 +205,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
       HTMLMediaElement.prototype.play = function () { return this.muted ? play.call(this) : Promise.reject(new DOMException("not asked for", "NotAllowedError")); };
     }`);
     await page.goto(`${delivery.origin}/${input}/iframe`);
-    await told(page, "has not started yet");
+    await showsText(page, "has not started yet");
     runs(8);
     await plays(page);
     await page.getByRole("button", { name: "Turn it on" }).click({ timeout: 60_000 });
@@ -245,7 +245,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
       };
     }`);
     await page.goto(`${delivery.origin}/${input}/iframe?muted=true&dvrEnabled=true`);
-    await told(page, "has not started yet");
+    await showsText(page, "has not started yet");
     delivery.unpublished.delete(input);
     await plays(page);
     await until(page, `${video}.videoWidth === 320`);
@@ -258,7 +258,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     delivery.unpublished.add(input);
     // The connection remains open, because the publisher might return.
     await page.evaluate("freeze()");
-    await told(page, "has not started yet");
+    await showsText(page, "has not started yet");
     assert.deepEqual(await page.evaluate("asked"), ["POST webRTC/play", "DELETE session/1"]);
     assert.deepEqual(problems, []);
   });

@@ -307,17 +307,21 @@ test("a broadcast is described with its state and whether another one may follow
   const input = "1".repeat(32);
   const broadcast = someVideo({ liveInput: input, state: "live-inprogress" });
   const token = `eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.${Buffer.from(JSON.stringify({ sub: input, exp: 2e9 })).toString("base64url")}.c2ln`;
-  const told = (video: Video, id: string, interrupted = false) => playerVideo(video, id, { interrupted }).live;
-  assert.deepEqual(told(someVideo({ uid: input, liveInput: input, state: "pendingupload" }), input), {
+  const liveOf = (video: Video, id: string, interrupted = false) => playerVideo(video, id, { interrupted }).live;
+  assert.deepEqual(liveOf(someVideo({ uid: input, liveInput: input, state: "pendingupload" }), input), {
     state: "waiting",
     follows: true,
     unrecorded: false,
   });
-  assert.deepEqual(told(broadcast, input), { state: "running", follows: true, unrecorded: false });
-  assert.deepEqual(told(broadcast, token, true), { state: "interrupted", follows: true, unrecorded: false });
-  assert.deepEqual(told(broadcast, UID), { state: "running", follows: false, unrecorded: false });
-  assert.deepEqual(told({ ...broadcast, state: "ready" }, input), { state: "over", follows: true, unrecorded: false });
-  assert.equal(told(someVideo(), UID), null);
+  assert.deepEqual(liveOf(broadcast, input), { state: "running", follows: true, unrecorded: false });
+  assert.deepEqual(liveOf(broadcast, token, true), { state: "interrupted", follows: true, unrecorded: false });
+  assert.deepEqual(liveOf(broadcast, UID), { state: "running", follows: false, unrecorded: false });
+  assert.deepEqual(liveOf({ ...broadcast, state: "ready" }, input), {
+    state: "over",
+    follows: true,
+    unrecorded: false,
+  });
+  assert.equal(liveOf(someVideo(), UID), null);
   const of = createPlayerVideos({ isPublished: async () => true, isRecorded: async () => false });
   const shown = await of({ ...broadcast, state: "ready" }, input);
   assert.deepEqual(

@@ -57,13 +57,17 @@ const ENTRIES = [
 
 const MAX_TITLE = 100;
 
-export type RunOptions = Pick<MediaRun, "signal" | "urgency">;
+export type ProbeRunOptions = Pick<MediaRun, "signal" | "urgency">;
 
 /**
  * Runs ffprobe ahead of other jobs: it is fast, and the uploader waits for the video. Throws ProbeRefused for files
  * that are neither video nor audio.
  */
-export async function describeFile(tools: MediaTools, path: string, options: RunOptions): Promise<FileDescription> {
+export async function describeFile(
+  tools: MediaTools,
+  path: string,
+  options: ProbeRunOptions,
+): Promise<FileDescription> {
   const { output } = await tools
     .ffprobe({
       args: ["-show_entries", ENTRIES, "-of", "json", "-i", path],

@@ -29,7 +29,7 @@ function scan({ scale, at, frames, durations = false }: Timing): TrackScan {
   return scanner.result(1 / scale, 0)!;
 }
 
-const told = (timing: Timing, rates: number[] = []) => {
+const reported = (timing: Timing, rates: number[] = []) => {
   const { num, den } = outputRate(scan(timing).cadence, rates);
   return den === 1 ? String(num) : `${num}/${den}`;
 };
@@ -52,13 +52,13 @@ describe("the frame rate", () => {
       const at = (n: number) => (n * rate[1]) / rate[0];
       for (const scale of [90_000, 12_800, 600, 1000])
         assert.equal(
-          told({ scale, at, frames: Math.ceil((10 * rate[0]) / rate[1]) }),
+          reported({ scale, at, frames: Math.ceil((10 * rate[0]) / rate[1]) }),
           nameOf(rate),
           `${nameOf(rate)} in ${scale}`,
         );
       // One second of millisecond timestamps cannot distinguish 30 from 29.97; the headers can.
       assert.equal(
-        told({ scale: 1000, at, frames: 25 }, [rate[0] / rate[1]]),
+        reported({ scale: 1000, at, frames: 25 }, [rate[0] / rate[1]]),
         nameOf(rate),
         `${nameOf(rate)} reported`,
       );
@@ -66,7 +66,7 @@ describe("the frame rate", () => {
   });
 
   test("uses the counted frames rather than the rate in the headers", () => {
-    assert.equal(told({ scale: 90_000, at: (n) => n / 25, frames: 100 }, [12, 60, 1000]), "25");
+    assert.equal(reported({ scale: 90_000, at: (n) => n / 25, frames: 100 }, [12, 60, 1000]), "25");
   });
 
   test("ignores dropped frames", () => {
@@ -80,7 +80,7 @@ describe("the frame rate", () => {
             [0],
           );
           assert.equal(
-            told({ scale: 90_000, at: (n) => ((places[n] ?? 0) * rate[1]) / rate[0], frames: places.length }),
+            reported({ scale: 90_000, at: (n) => ((places[n] ?? 0) * rate[1]) / rate[0], frames: places.length }),
             nameOf(rate),
           );
         },
@@ -106,13 +106,13 @@ describe("the frame rate", () => {
     ];
     for (const [rate, expected] of cases)
       for (const scale of [90_000, 1000])
-        assert.equal(told({ scale, at: (n) => n / rate, frames: 200 }), expected, `${rate} in ${scale}`);
-    assert.equal(told({ scale: 1000, at: (n) => n / 15, frames: 12 }, [15]), "15");
+        assert.equal(reported({ scale, at: (n) => n / rate, frames: 200 }), expected, `${rate} in ${scale}`);
+    assert.equal(reported({ scale: 1000, at: (n) => n / 15, frames: 12 }, [15]), "15");
   });
 
   test("is a multiple of a source rate below 1 fps", () => {
     assert.deepEqual(
-      [0.5, 0.1].map((rate) => told({ scale: 90_000, at: (n) => n / rate, frames: 50 })),
+      [0.5, 0.1].map((rate) => reported({ scale: 90_000, at: (n) => n / rate, frames: 50 })),
       ["1", "1"],
     );
   });
@@ -134,16 +134,20 @@ describe("the frame rate", () => {
       [1000, "50"],
     ];
     for (const [rate, expected] of cases)
-      assert.equal(told({ scale: 90_000, at: (n) => n / rate, frames: 200 }), expected, String(rate));
+      assert.equal(reported({ scale: 90_000, at: (n) => n / rate, frames: 200 }), expected, String(rate));
   });
 
   test("of a source without a regular cadence loses few frames", () => {
     const uneven = (mean: number, spread: number) => (n: number) => n / mean + spread * Math.sin(n * n);
-    assert.equal(told({ scale: 90_000, at: uneven(25.67, 0.006), frames: 400 }), "30000/1001");
-    assert.equal(told({ scale: 90_000, at: uneven(58, 0.003), frames: 400 }), "60000/1001");
+    assert.equal(reported({ scale: 90_000, at: uneven(25.67, 0.006), frames: 400 }), "30000/1001");
+    assert.equal(reported({ scale: 90_000, at: uneven(58, 0.003), frames: 400 }), "60000/1001");
     // A screen recording that is mostly still.
     assert.equal(
-      told({ scale: 1000, at: (n) => Math.floor(n / 30) * 10 + (n % 30) * 0.0331 + 0.002 * Math.sin(n), frames: 300 }),
+      reported({
+        scale: 1000,
+        at: (n) => Math.floor(n / 30) * 10 + (n % 30) * 0.0331 + 0.002 * Math.sin(n),
+        frames: 300,
+      }),
       "30",
     );
   });

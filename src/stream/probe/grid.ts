@@ -43,9 +43,10 @@ const MAX_TIMES = 40;
  * Frame rate of a video's renditions: the source rate if it is a standard or low rate, else a multiple or fraction of it that is, else the
  * next higher standard rate; at most 60. `told`: rates from the headers, which are more exact if they agree with the measured rate.
  */
-export function outputRate({ rate, average, brisk, uncertainty }: Cadence, told: readonly number[]): Fraction {
+export function outputRate({ rate, average, brisk, uncertainty }: Cadence, claimedRates: readonly number[]): Fraction {
   if (rate === undefined) return nextUp(Math.max(average, Math.min(brisk, 30)));
-  const exact = told.find((claim) => alike(claim, rate, uncertainty) && ownNear(claim, 0) !== undefined) ?? rate;
+  const exact =
+    claimedRates.find((claim) => alike(claim, rate, uncertainty) && ownNear(claim, 0) !== undefined) ?? rate;
   const own = ownNear(exact, exact === rate ? uncertainty : 0);
   if (own !== undefined) return own;
   for (let times = 2; times <= MAX_TIMES; times++) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import { createScratch } from "../scratch.ts";
-import type { FileDescription, RunOptions, StreamDescription } from "./describe.ts";
+import type { FileDescription, ProbeRunOptions, StreamDescription } from "./describe.ts";
 import { isInterlaced } from "./geometry.ts";
 import { isTheFile, malformed } from "./refused.ts";
 import type { ChosenTracks } from "./tracks.ts";
@@ -75,7 +75,7 @@ export async function makeMezzanine(
   path: string,
   size: number,
   tracks: ChosenTracks,
-  options: RunOptions,
+  options: ProbeRunOptions,
   mode: MezzanineMode = "copy",
 ): Promise<string> {
   const { path: work, remove } = await createScratch(folder).make("mezzanine");

@@ -1,5 +1,5 @@
 import type { MediaTools } from "../media/index.ts";
-import type { FileDescription, RunOptions } from "./describe.ts";
+import type { FileDescription, ProbeRunOptions } from "./describe.ts";
 import type { Scan } from "./index-scan.ts";
 import { isTheFile, malformed } from "./refused.ts";
 import { createTrackScanner } from "./track-scan.ts";
@@ -18,7 +18,7 @@ export async function scanPackets(
   size: number,
   { start: zero }: FileDescription,
   { video, audio }: ChosenTracks,
-  options: RunOptions,
+  options: ProbeRunOptions,
 ): Promise<Scan> {
   const scanners = new Map(
     [video, audio].filter((stream) => stream !== undefined).map((stream) => [stream.index, createTrackScanner()]),

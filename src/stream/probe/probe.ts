@@ -4,7 +4,7 @@ import type { ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { BurnedWatermark, MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
-import { describeFile, type FileDescription, type RunOptions } from "./describe.ts";
+import { describeFile, type FileDescription, type ProbeRunOptions } from "./describe.ts";
 import { type Scan, scanIndex } from "./index-scan.ts";
 import { makeMezzanine, needsMezzanine } from "./mezzanine.ts";
 import { modelOf } from "./media-model.ts";
@@ -49,7 +49,7 @@ const FAR_KEYFRAME_S = 45;
 const SHORT_ENOUGH_S = 90;
 
 export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeDeps): Probe {
-  async function look(key: string, options: RunOptions): Promise<Looked> {
+  async function look(key: string, options: ProbeRunOptions): Promise<Looked> {
     const [source, path] = await Promise.all([objects.open(key), objects.file(key)]);
     if (source === undefined || path === undefined) throw new Fault(`the object ${key} is to be probed and not there`);
     if (source.size === 0) throw nonVideo("It is empty.");
@@ -66,7 +66,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
   async function remade(
     video: ProbedVideo,
     looked: Looked,
-    options: RunOptions,
+    options: ProbeRunOptions,
     mode: "copy" | "encode",
   ): Promise<Looked> {
     const path = await objects.file(looked.key);
@@ -91,7 +91,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
   return {
     async probe(video, { signal } = {}) {
       if (video.sourceKey === null) throw new Fault(`video ${video.uid} is to be probed before it is uploaded`);
-      const options: RunOptions = { urgency: "soon", ...(signal && { signal }) };
+      const options: ProbeRunOptions = { urgency: "soon", ...(signal && { signal }) };
       const uploaded = await look(video.sourceKey, options);
       const looked = needsMezzanine(uploaded.description) ? await remade(video, uploaded, options, "copy") : uploaded;
       const { scan } = looked;

@@ -79,18 +79,18 @@ export function createProcessing({
   }
 
   async function begin({ uid }: { uid: string }, signal: AbortSignal): Promise<void> {
-    const asked = await open(uid);
-    if (asked === undefined) return;
-    const model = asked.model ?? (await probe.probe(asked, { signal }));
-    const probed: Video = { ...asked, model };
+    const opened = await open(uid);
+    if (opened === undefined) return;
+    const model = opened.model ?? (await probe.probe(opened, { signal }));
+    const probed: Video = { ...opened, model };
     // The row and the first segments are written concurrently.
     const refused = new AbortController();
     // A file that is too long is not encoded: its one-time URL may receive another file.
-    const started = exceedsLimit(asked, model)
+    const started = exceedsLimit(opened, model)
       ? Promise.resolve()
       : makePlayable(probed, AbortSignal.any([signal, refused.signal]));
     started.catch(() => {});
-    const video = asked.model === null ? await videos.modelled(uid, model) : asked;
+    const video = opened.model === null ? await videos.modelled(uid, model) : opened;
     if (video === undefined) return refused.abort();
     await adoptTracks?.(video);
     await started;

@@ -30,8 +30,8 @@ export function readImageRequest(
   if (!isFit(fit)) throw streamErrors.badParameter({ reason: `fit must be one of ${FITS.join(", ")}` });
   const largest = moving ? LARGEST.moving : LARGEST.still;
   const size = fillIn({ width: pixels(query, "width", largest), height: pixels(query, "height", largest) }, video);
-  const asked = query.get("time");
-  const time = asked === null ? defaultTime : readTime(asked);
+  const requested = query.get("time");
+  const time = requested === null ? defaultTime : readTime(requested);
   if (time === undefined) throw streamErrors.badParameter({ reason: "time must be like 8m, 5m2s or 1.5s" });
   const motion = {
     duration: within(query, "duration", 5, 0.1, MAX_MOTION_S, readTime),

@@ -37,18 +37,18 @@ test("limits the stored image bytes per video across processes; images above the
 test("many image requests for one video do not block the encoder for others", async () => {
   const objects = { open: async () => undefined, put: async () => {}, async *list() {} } as unknown as ObjectStore;
   const store = createImageStore({ objects, exists: async () => true, log: silentLog });
-  let making = 0;
+  let pending = 0;
   let end = () => {};
   const ended = new Promise<void>((resolve) => (end = resolve));
   const make = async () => {
-    making++;
+    pending++;
     await ended;
     return Buffer.from("image");
   };
   const many = Array.from({ length: 20 }, (_, n) => store.get("a", `${n}.jpg`, make));
   const other = store.get("b", "0.jpg", make);
   await new Promise(setImmediate);
-  assert.equal(making, IMAGE_QUEUE.concurrency + 1);
+  assert.equal(pending, IMAGE_QUEUE.concurrency + 1);
   end();
   assert.equal((await Promise.all([...many, other])).length, 21);
 });

@@ -46,7 +46,7 @@ export function createImageStore({
   mostKept = 500,
   mostOctets = 64 * 1024 * 1024,
 }: ImageStoreDeps): ImageStore {
-  const making = new Map<string, Promise<ObjectHandle>>();
+  const pending = new Map<string, Promise<ObjectHandle>>();
   const counts = new Map<string, Promise<Count>>();
   const queue = createImageQueue();
 
@@ -88,11 +88,11 @@ export function createImageStore({
   return {
     async get(uid, name, make) {
       const key = `${prefixOf(uid)}${name}`;
-      const under = making.get(key);
+      const under = pending.get(key);
       if (under !== undefined) return under;
       const found = (async () => (await objects.open(key)) ?? keep(uid, key, await queue(uid, make)))();
-      making.set(key, found);
-      return found.finally(() => making.delete(key));
+      pending.set(key, found);
+      return found.finally(() => pending.delete(key));
     },
   };
 }

@@ -64,9 +64,9 @@ function scaledFor(video: Size, { width, height }: Size, fit: Fit): Size {
   if (fit === "scale") return { width, height };
   const [across, down] = [width / video.width, height / video.height];
   const factor = fit === "crop" ? Math.max(across, down) : Math.min(across, down);
-  const side = (pixels: number, asked: number) =>
+  const side = (pixels: number, requested: number) =>
     fit === "crop"
-      ? Math.max(asked, Math.round(pixels * factor))
-      : Math.max(1, Math.min(asked, Math.round(pixels * factor)));
+      ? Math.max(requested, Math.round(pixels * factor))
+      : Math.max(1, Math.min(requested, Math.round(pixels * factor)));
   return { width: side(video.width, width), height: side(video.height, height) };
 }

@@ -36,7 +36,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
   const thumbnails = createThumbnails({
     tools: counted,
     objects,
-    videos: { find: async (asked) => (asked === uid ? video : undefined) },
+    videos: { find: async (requested) => (requested === uid ? video : undefined) },
     log: silentLog,
     ...(mostKept !== undefined && { mostKept }),
   });

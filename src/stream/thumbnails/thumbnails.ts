@@ -27,7 +27,7 @@ interface ThumbnailsDeps {
 }
 
 /** In seconds. Images at the video's default timestamp change when the timestamp does. */
-const CACHE = { chosen: 300, asked: 24 * 3600 };
+const CACHE = { chosen: 300, requested: 24 * 3600 };
 
 /** Default image size for audio, in pixels: 16:9, like most players. */
 const AUDIO_IMAGE = { width: 1280, height: 720 };
@@ -46,7 +46,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
 
   const image = (video: Video, model: Pictured, image: ImageRequest) =>
     store.get(video.uid, nameOf(image), () => stills.thumbnail(model, image, { isPart: isPart(video) }));
-  const wishOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
+  const imageRequestOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
     readImageRequest(query, model.video, {
       duration: model.duration,
       defaultTime: thumbnailTimestampPct * model.duration,
@@ -63,12 +63,12 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
     (moving: boolean) =>
     async ({ video, query, sendObject }: Viewing) => {
       if (!moving && isAudioOnly(video))
-        return sendObject(await audioImage(video, video.model, query), { type: "image/jpeg", cache: CACHE.asked });
+        return sendObject(await audioImage(video, video.model, query), { type: "image/jpeg", cache: CACHE.requested });
       const model = pictured(video);
-      const found = await image(video, model, wishOf(video, model, query, moving));
+      const found = await image(video, model, imageRequestOf(video, model, query, moving));
       await sendObject(found, {
         type: moving ? "image/gif" : "image/jpeg",
-        cache: query.has("time") ? CACHE.asked : CACHE.chosen,
+        cache: query.has("time") ? CACHE.requested : CACHE.chosen,
       });
     };
 
@@ -83,7 +83,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
           const model = pictured(video);
           sendText(
             storyboardVtt(boardOf(model), model.duration, (sheet) => `storyboard-${sheet}.jpg`),
-            { type: "text/vtt; charset=utf-8", cache: CACHE.asked },
+            { type: "text/vtt; charset=utf-8", cache: CACHE.requested },
           );
         },
       },
@@ -100,7 +100,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
             await store.get(video.uid, `storyboard-${sheet.number}.jpg`, () =>
               stills.sheet(model, sheet, { isPart: isPart(video) }),
             ),
-            { type: "image/jpeg", cache: CACHE.asked },
+            { type: "image/jpeg", cache: CACHE.requested },
           );
         },
       },
@@ -108,7 +108,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
     async poster(video) {
       if (isAudioOnly(video)) return audioImage(video, video.model, new URLSearchParams());
       const model = pictured(video);
-      return image(video, model, wishOf(video, model, new URLSearchParams(), false));
+      return image(video, model, imageRequestOf(video, model, new URLSearchParams(), false));
     },
   };
 }

@@ -1,1 +1,1 @@
-export { createTokens, type Tokens } from "./tokens.ts";
+export { createPlaybackTokens, type PlaybackTokens } from "./tokens.ts";

@@ -6,7 +6,7 @@ import { isSignedBy, readToken } from "../../protocol/playback-token/index.ts";
 import { streamErrors } from "../errors.ts";
 import { pemForm } from "../keys/forms.ts";
 import { testVideo } from "../videos/videos.testing.ts";
-import { createTokens, type TokenRequest } from "./tokens.ts";
+import { createPlaybackTokens, type PlaybackTokenRequest } from "./tokens.ts";
 
 const ACCOUNT = "a".repeat(32);
 const UID = "e".repeat(32);
@@ -22,7 +22,7 @@ function setUp(tokenHours?: number) {
     [KEY, { account: ACCOUNT, publicKey: named.publicKey }],
     [FOREIGN, { account: "b".repeat(32), publicKey: named.publicKey }],
   ]);
-  const tokens = createTokens({
+  const tokens = createPlaybackTokens({
     videos: {
       get: async (account, uid) =>
         account === ACCOUNT && uid === UID
@@ -33,7 +33,7 @@ function setUp(tokenHours?: number) {
     clock: createManualClock(NOW * 1000 + 700),
     ...(tokenHours !== undefined && { tokenHours }),
   });
-  const sign = async (request?: TokenRequest) => {
+  const sign = async (request?: PlaybackTokenRequest) => {
     const reading = readToken(await tokens.sign(ACCOUNT, UID, request));
     assert.ok(reading.ok);
     return reading.token;
@@ -72,7 +72,7 @@ test("an account key signs only if its id and its pem are both given and match",
   const token = await sign({ id: KEY, pem: pemForm(named.privateKey) });
   assert.equal(token.claims.kid, KEY);
   assert.ok(isSignedBy(token, named.publicKey));
-  const all = (request: TokenRequest) => tokens.sign(ACCOUNT, UID, request);
+  const all = (request: PlaybackTokenRequest) => tokens.sign(ACCOUNT, UID, request);
   await assert.rejects(all({ id: KEY }), refused("badParameter", /belong together/));
   await assert.rejects(all({ pem: pemForm(named.privateKey) }), refused("badParameter", /belong together/));
   await assert.rejects(all({ id: KEY, pem: "nonsense" }), refused("badParameter", /no private RSA key/));

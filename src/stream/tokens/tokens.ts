@@ -6,12 +6,12 @@ import { isPair, readPem, type SigningKeys } from "../keys/index.ts";
 import type { Videos } from "../videos/index.ts";
 
 /** Signs playback tokens for accounts. */
-export interface Tokens {
+export interface PlaybackTokens {
   /** Signs a token for one video of the account. Throws videoNotFound, badParameter, keyNotFound. */
-  sign(account: string, uid: string, request?: TokenRequest): Promise<string>;
+  sign(account: string, uid: string, request?: PlaybackTokenRequest): Promise<string>;
 }
 
-export interface TokenRequest {
+export interface PlaybackTokenRequest {
   /**
    * A signing key of the account and its private half, in PEM (base64 or plain): both or neither. Without them the
    * account's default key signs.
@@ -40,8 +40,11 @@ const HOUR = 3600;
 /** Tolerance for clients that request the maximum, computed with their own clock. */
 const SKEW = 60;
 
-export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOptions): Tokens {
-  async function keyOf(account: string, { id, pem }: TokenRequest): Promise<{ id: string; privateKey: KeyObject }> {
+export function createPlaybackTokens({ videos, keys, clock, tokenHours = 24 }: TokensOptions): PlaybackTokens {
+  async function keyOf(
+    account: string,
+    { id, pem }: PlaybackTokenRequest,
+  ): Promise<{ id: string; privateKey: KeyObject }> {
     if (id === undefined && pem === undefined) return keys.own(account);
     if (id === undefined || pem === undefined) throw bad("id and pem belong together: send both, or none");
     const privateKey = readPem(pem);

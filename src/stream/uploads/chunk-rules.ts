@@ -3,7 +3,7 @@ import { streamErrors } from "../errors.ts";
 const MIN = 5 * 1024 * 1024;
 const UNIT = 256 * 1024;
 
-export interface Chunk {
+export interface UploadChunk {
   offset: number;
   /** Declared bytes of this request; undefined without Content-Length. */
   octets: number | undefined;
@@ -18,7 +18,7 @@ export interface Chunk {
  * chunk is larger than `max`. An empty chunk is allowed: some clients use it to check the connection. Throws
  * badParameter.
  */
-export function checkChunk({ offset, octets, length, max }: Chunk): void {
+export function checkChunk({ offset, octets, length, max }: UploadChunk): void {
   if (octets === undefined || octets === 0) return;
   const bad = (rule: string) =>
     streamErrors.badParameter({

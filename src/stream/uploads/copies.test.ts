@@ -34,17 +34,17 @@ type Answer = (request: IncomingMessage, response: ServerResponse, count: number
 
 /** An origin that records its requests. */
 async function startOrigin(t: TestContext, answer: Answer) {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.headers.range ?? ""}`.trim());
-    answer(request, response, asked.length);
+    requested.push(`${request.method} ${request.headers.range ?? ""}`.trim());
+    answer(request, response, requested.length);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/video.mp4?secret=1`, asked };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/video.mp4?secret=1`, requested };
 }
 
 /** Responds like a file server; `cut`: number of bytes after which this response is cut off. */
@@ -84,7 +84,7 @@ test("a video is fetched from its URL, and its size is known immediately", async
   const done = await settled(made.uid);
   assert.deepEqual([done.state, done.size], ["queued", bytes.length]);
   assert.equal(Buffer.compare((await source(made.uid))!, bytes), 0);
-  assert.deepEqual(origin.asked, ["HEAD", "GET"]);
+  assert.deepEqual(origin.requested, ["HEAD", "GET"]);
 });
 
 test("an interrupted copy resumes where it stopped, also after a process restart", async (t) => {
@@ -112,7 +112,7 @@ test("an interrupted copy resumes where it stopped, also after a process restart
   uploads.start();
   assert.equal((await settled(uid)).state, "queued");
   assert.equal(Buffer.compare((await source(uid))!, bytes), 0);
-  assert.deepEqual(origin.asked, ["HEAD", "GET", "GET bytes=300000-", "GET bytes=600000-", "GET bytes=600000-"]);
+  assert.deepEqual(origin.requested, ["HEAD", "GET", "GET bytes=300000-", "GET bytes=600000-", "GET bytes=600000-"]);
 });
 
 test("a file that changes during the copy is copied again from the start; origins without HEAD, ranges or length also work", async (t) => {
@@ -138,8 +138,8 @@ test("a file that changes during the copy is copied again from the start; origin
     [changing, second, first.length],
     [plain, first, 0],
   ] as const) {
-    const { uid, size: told } = await uploads.copy(ACCOUNT, { url: origin.url });
-    assert.equal(told, size);
+    const { uid, size: reported } = await uploads.copy(ACCOUNT, { url: origin.url });
+    assert.equal(reported, size);
     const done = await settled(uid);
     assert.deepEqual([done.state, done.size], ["queued", bytes.length]);
     assert.equal(Buffer.compare((await source(uid))!, bytes), 0);
@@ -201,7 +201,7 @@ test("internal hosts cannot be reached by address, by name, by redirect, or by D
       url,
     );
   }
-  assert.equal(inside.asked.length, 0);
+  assert.equal(inside.requested.length, 0);
 
   // The name resolves to a public address when it is checked and to an internal one when it is fetched.
   let open_ = true;
@@ -212,7 +212,7 @@ test("internal hosts cannot be reached by address, by name, by redirect, or by D
   world.uploads.start();
   const failed = await world.settled(uid);
   assert.deepEqual([failed.state, failed.errorReason?.code], ["error", "ERR_FETCH_ORIGIN_ERROR"]);
-  assert.ok(!inside.asked.includes("GET"));
+  assert.ok(!inside.requested.includes("GET"));
 });
 
 test("an origin that fails later causes the video to fail with the reason; an endless response ends at the limit", async (t) => {
@@ -367,7 +367,7 @@ test("a copy that must not continue leaves no row that would be resumed repeated
   for (const { uid } of [whole, failed])
     while ((await table.find(uid)) !== undefined) await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(
-    [(await source(whole.uid))?.toString(), (await videos.find(whole.uid))?.state, origin.asked.includes("GET")],
+    [(await source(whole.uid))?.toString(), (await videos.find(whole.uid))?.state, origin.requested.includes("GET")],
     ["film", "queued", false],
   );
 });
@@ -438,5 +438,5 @@ test("a slow copy is not started twice", { timeout: 60_000 }, async (t) => {
     .where("kind", "=", "stream.copy")
     .execute();
   pieces[0]!.end(bytes.subarray(2000));
-  assert.deepEqual([(await settled(uid)).state, jobs.length, origin.asked], ["queued", 1, ["HEAD", "GET"]]);
+  assert.deepEqual([(await settled(uid)).state, jobs.length, origin.requested], ["queued", 1, ["HEAD", "GET"]]);
 });

@@ -4,7 +4,7 @@ import { isStoreError, type Job, type JobContext, type JobWorker } from "../../s
 import { streamErrors } from "../errors.ts";
 import { VIDEO_CHANGED } from "../videos/index.ts";
 import type { CreationDeps } from "./creation.ts";
-import { draftOf } from "./drafts.ts";
+import { videoDraft } from "./drafts.ts";
 import { answered, askOrigin, describe, isFine, isForGood, startOf } from "./origin.ts";
 import type { Uploads } from "./port.ts";
 import type { UploadRow } from "./uploads-table.ts";
@@ -197,10 +197,13 @@ export function createCopies(parts: CreationDeps): Copies {
 
   return {
     enqueue,
-    async copy(account, { url, ...asked }) {
+    async copy(account, { url, ...requested }) {
       const { size, version } = await askOrigin(fetch, url);
       if ((size ?? 0) > limit) throw tooLarge();
-      const draft = await draftOf(parts, account, { ...asked, meta: { ...asked.meta, "downloaded-from": url } });
+      const draft = await videoDraft(parts, account, {
+        ...requested,
+        meta: { ...requested.meta, "downloaded-from": url },
+      });
       const video = await videos.create(account, { ...draft, ...(size !== undefined && { size }) }, "downloading");
       await table.insert({
         uid: video.uid,

@@ -1,6 +1,6 @@
 import type { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
-import { draftOf, SOME_DAYS_MS, SOON_MS } from "./drafts.ts";
+import { videoDraft, SOME_DAYS_MS, SOON_MS } from "./drafts.ts";
 import type { UploadsDeps } from "./deps.ts";
 import type { RequestedVideo, TusCreation, Uploads } from "./port.ts";
 import type { Sources } from "./sources.ts";
@@ -90,8 +90,11 @@ export function createCreations(parts: CreationDeps): Creations {
     async tus(account, { headers, directUser, body }) {
       const length = checkLength(headers);
       const metadata = one(headers["upload-metadata"]) ?? "";
-      const asked: RequestedVideo = { creator: one(headers["upload-creator"]) ?? null, ...readTusMetadata(metadata) };
-      const draft = await draftOf(parts, account, asked, directUser ? SOON_MS : SOME_DAYS_MS);
+      const requested: RequestedVideo = {
+        creator: one(headers["upload-creator"]) ?? null,
+        ...readTusMetadata(metadata),
+      };
+      const draft = await videoDraft(parts, account, requested, directUser ? SOON_MS : SOME_DAYS_MS);
       const video = await videos.create(account, { ...draft, ...(length !== DEFERRED && { size: length }) });
       const secret = ids.token(24);
       const row = await table.insert({
@@ -132,8 +135,8 @@ export function createCreations(parts: CreationDeps): Creations {
         video?.maxSizeBytes,
       );
     },
-    async direct(account, asked) {
-      const draft = await draftOf(parts, account, asked, SOON_MS);
+    async direct(account, requested) {
+      const draft = await videoDraft(parts, account, requested, SOON_MS);
       const video = await videos.create(account, draft);
       const secret = ids.token(24);
       await table.insert({

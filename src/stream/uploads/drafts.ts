@@ -14,24 +14,26 @@ export const SOME_DAYS_MS = 7 * 24 * 60 * MINUTE;
 /**
  * Converts the parameters of a creation to those of a video. Throws badParameter, and the errors of `findWatermark`.
  */
-export async function draftOf(
+export async function videoDraft(
   { clock, findWatermark }: Pick<UploadsDeps, "clock" | "findWatermark">,
   account: string,
-  { watermark, ...asked }: RequestedVideo,
+  { watermark, ...requested }: RequestedVideo,
   expiresIn?: number,
 ): Promise<VideoDraft> {
   const now = clock.now();
-  if (asked.uploadExpiry != null && !(asked.uploadExpiry > now))
-    throw streamErrors.badParameter({ reason: `expiry is a time to come, and not ${timeText(asked.uploadExpiry)}` });
+  if (requested.uploadExpiry != null && !(requested.uploadExpiry > now))
+    throw streamErrors.badParameter({
+      reason: `expiry is a time to come, and not ${timeText(requested.uploadExpiry)}`,
+    });
   const profile = watermark === undefined ? undefined : await findWatermark?.(account, watermark);
   if (watermark !== undefined && profile === undefined)
     throw streamErrors.badParameter({
       reason: `watermark profile ${JSON.stringify(watermark.slice(0, 64))} does not exist`,
     });
   return {
-    ...asked,
+    ...requested,
     ...(profile && { watermark: profile }),
-    ...(asked.uploadExpiry == null && expiresIn !== undefined && { uploadExpiry: now + expiresIn }),
+    ...(requested.uploadExpiry == null && expiresIn !== undefined && { uploadExpiry: now + expiresIn }),
   };
 }
 

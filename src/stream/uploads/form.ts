@@ -27,7 +27,7 @@ const AROUND = 64 * 1024;
  * complete and `keep` has finished; if it rejects, the caller must discard the stored data. The connection stays open
  * for a response. Throws badParameter, tooLarge, notAVideo, formBrokeOff.
  */
-export async function readForm<Kept>(
+export async function readStreamedForm<Kept>(
   incoming: IncomingMessage,
   maxBytes: number,
   keep: (file: FormFile) => Promise<Kept>,

@@ -11,7 +11,7 @@ import { test, type TestContext } from "node:test";
 import { createManualClock, type UserError } from "../../kernel/index.ts";
 import { openSqlite } from "../../store/index.ts";
 import { mountSmallDisk } from "../../../test/support/small-disk.ts";
-import { readForm } from "./form.ts";
+import { readStreamedForm } from "./form.ts";
 import { createUploadsTable, NOT_YET } from "./uploads-table.ts";
 import { ACCOUNT, openUploadsWorld, VIDEO_HEAD, type UploadsWorldOptions } from "./uploads.testing.ts";
 
@@ -158,7 +158,7 @@ test(
       request.once(
         "close",
         () =>
-          void readForm(request, 1_000_000, ({ body }) => buffer(body))
+          void readStreamedForm(request, 1_000_000, ({ body }) => buffer(body))
             .then(
               () => "whole",
               ({ kind }: UserError) => kind,

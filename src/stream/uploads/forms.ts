@@ -3,8 +3,8 @@ import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
 import { type CreationDeps, nameAfter } from "./creation.ts";
-import { draftOf, ONE_DAY_MS } from "./drafts.ts";
-import { readForm } from "./form.ts";
+import { videoDraft, ONE_DAY_MS } from "./drafts.ts";
+import { readStreamedForm } from "./form.ts";
 import type { RequestedVideo, Uploads } from "./port.ts";
 import { sniffed } from "./sniff.ts";
 import type { UploadRow } from "./uploads-table.ts";
@@ -41,15 +41,15 @@ export function createForms(parts: CreationDeps): Forms {
     account: string,
     by: string,
     receive: (
-      keep: (asked: RequestedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>,
+      keep: (requested: RequestedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>,
     ) => Promise<number>,
   ): Promise<Video> {
     let made: Video | undefined;
     try {
-      const size = await receive(async (asked, body, most) => {
+      const size = await receive(async (requested, body, most) => {
         // Nothing is created for a file that is rejected because of its head.
         const begun = await begin(body);
-        made = await videos.create(account, await draftOf(parts, account, asked, ONE_DAY_MS));
+        made = await videos.create(account, await videoDraft(parts, account, requested, ONE_DAY_MS));
         return keepUnder(sources.key(made.uid), begun, most);
       });
       log.info({ video: made!.uid, account, octets: size, by }, "stream: upload completed");
@@ -64,13 +64,13 @@ export function createForms(parts: CreationDeps): Forms {
   }
 
   return {
-    form: (account, incoming, { asked = {}, confirm } = {}) =>
+    form: (account, incoming, { requested = {}, confirm } = {}) =>
       take(account, "form", async (keep) => {
-        const size = await readForm(incoming, maxBytes, ({ name, body }) =>
+        const size = await readStreamedForm(incoming, maxBytes, ({ name, body }) =>
           keep(
             {
-              ...asked,
-              ...(name !== undefined && name !== "" && { meta: { name: name.slice(0, MAX_NAME), ...asked.meta } }),
+              ...requested,
+              ...(name !== undefined && name !== "" && { meta: { name: name.slice(0, MAX_NAME), ...requested.meta } }),
             },
             body,
             maxBytes,
@@ -79,11 +79,11 @@ export function createForms(parts: CreationDeps): Forms {
         await confirm?.();
         return size;
       }),
-    bytes: (account, body, asked = {}) =>
+    bytes: (account, body, requested = {}) =>
       take(account, "bytes", (keep) => {
         const limit = Math.floor(settings.upload_gb * GIB);
         return keep(
-          asked,
+          requested,
           sniffed(body, {
             maxBytes: limit,
             tooLarge: () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" }),
@@ -116,7 +116,7 @@ export function createForms(parts: CreationDeps): Forms {
     let name: string | undefined;
     let size: number;
     try {
-      size = await readForm(incoming, most, async (file) => {
+      size = await readStreamedForm(incoming, most, async (file) => {
         name = file.name;
         return keepUnder(key, await begin(sources.touching(uid, file.body)), most);
       });

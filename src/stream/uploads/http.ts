@@ -9,7 +9,7 @@ import type { Forms } from "./forms.ts";
 import type { ShownUpload } from "./port.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
 import { UPLOAD_DATA } from "./tus-protocol.ts";
-import { textOf, type Tus } from "./tus.ts";
+import { userErrorText, type Tus } from "./tus.ts";
 import { DEFERRED, isSecretOf, type UploadRow } from "./uploads-table.ts";
 
 interface UploadHttpDeps extends CreationDeps {
@@ -203,7 +203,7 @@ export const carriesUpload = ({ headers }: IncomingMessage): boolean => headers[
 /** Plain text for TUS clients, the API envelope for others. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
   const status = error?.entry.http ?? 500;
-  const message = error === undefined ? "Internal error. See the server log." : textOf(error);
+  const message = error === undefined ? "Internal error. See the server log." : userErrorText(error);
   const headers = { ...CORS, "cache-control": "no-store", ...(status === 409 && { "x-should-retry": "false" }) };
   void discardBody(request);
   if (request.headers["tus-resumable"] === undefined && request.method === "POST") {

@@ -1,5 +1,5 @@
-export { draftOf } from "./drafts.ts";
-export { readForm } from "./form.ts";
+export { videoDraft } from "./drafts.ts";
+export { readStreamedForm } from "./form.ts";
 export { carriesUpload } from "./http.ts";
 export { answered, askOrigin, isFine, isForGood } from "./origin.ts";
 export type { UploadsDeps } from "./deps.ts";

@@ -25,13 +25,13 @@ export interface Uploads {
    */
   direct(
     account: string,
-    asked: RequestedVideo & { maxDurationSeconds: number },
+    requested: RequestedVideo & { maxDurationSeconds: number },
   ): Promise<{ video: Video; uploadUrl: string }>;
   /**
    * Requests the size from the URL, and fetches the file later in a job. Throws invalidUrl, urlNotPublic, notAVideo,
    * tooLarge, badParameter.
    */
-  copy(account: string, asked: RequestedVideo & { url: string }): Promise<Video>;
+  copy(account: string, requested: RequestedVideo & { url: string }): Promise<Video>;
   /**
    * Creates a TUS upload, with its URL and media id in `headers`. Data sent with the creation has been stored when it
    * resolves. Throws badParameter, tooLarge, notAVideo.
@@ -46,13 +46,13 @@ export interface Uploads {
   form(
     account: string,
     incoming: IncomingMessage,
-    options?: { asked?: RequestedVideo; confirm?: () => Promise<void> },
+    options?: { requested?: RequestedVideo; confirm?: () => Promise<void> },
   ): Promise<Video>;
   /**
    * Uploads a stream from a trusted sender (a worker), in one attempt. Up to stream.upload_gb. Throws notAVideo,
    * tooLarge, badParameter.
    */
-  bytes(account: string, body: AsyncIterable<Uint8Array>, asked?: RequestedVideo): Promise<Video>;
+  bytes(account: string, body: AsyncIterable<Uint8Array>, requested?: RequestedVideo): Promise<Video>;
   /** Serves `/upload/`: TUS, forms to one-time URLs, and the upload page. */
   http(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** True if data for this video is arriving, in which case its upload has not expired yet. */

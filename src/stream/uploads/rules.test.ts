@@ -3,14 +3,14 @@ import { setImmediate as soon } from "node:timers/promises";
 import { test } from "node:test";
 import { silentLog, UserError } from "../../kernel/index.ts";
 import { createLocalEvents } from "../../store/index.ts";
-import { checkChunk, type Chunk } from "./chunk-rules.ts";
+import { checkChunk, type UploadChunk } from "./chunk-rules.ts";
 import { nonVideoReason } from "./sniff.ts";
 import { createUploadLock } from "./upload-lock.ts";
 
 const MIB = 1024 * 1024;
 
 test("chunks are multiples of 256 KiB, at least 5 MiB, except the last; the error text contains the rule and the value", () => {
-  const chunk = (octets: number | undefined, more: Partial<Chunk> = {}) =>
+  const chunk = (octets: number | undefined, more: Partial<UploadChunk> = {}) =>
     checkChunk({ offset: 0, octets, length: 1000 * MIB, max: 200 * MIB, ...more });
   for (const octets of [5 * MIB, 50 * MIB, 200 * MIB, 5 * MIB + 262_144, 0, undefined]) chunk(octets);
   chunk(1, { offset: 1000 * MIB - 1 });
@@ -69,11 +69,11 @@ test("content sniffing rejects text and non-media files, and accepts media conta
 test("one request holds the lock; a waiting request asks the holder to release it, with a time limit", async () => {
   const events = createLocalEvents({ log: silentLog });
   const lock = createUploadLock({ events, process: "one" });
-  let asked = 0;
-  const first = await lock.acquire("a", { onWanted: () => void asked++ });
+  let requested = 0;
+  const first = await lock.acquire("a", { onWanted: () => void requested++ });
   const waiting = lock.acquire("a", {});
   await soon();
-  assert.deepEqual([asked, lock.has("a"), lock.has("b")], [1, true, false]);
+  assert.deepEqual([requested, lock.has("a"), lock.has("b")], [1, true, false]);
   first!();
   const second = await waiting;
   assert.equal(typeof second, "function");
@@ -88,14 +88,14 @@ test("one request holds the lock; a waiting request asks the holder to release i
 test("an acquired lock is announced to other processes, which release theirs; a process ignores its own events", async () => {
   const events = createLocalEvents({ log: silentLog });
   const [one, two] = [createUploadLock({ events, process: "one" }), createUploadLock({ events, process: "two" })];
-  const asked: string[] = [];
-  await one.acquire("a", { onWanted: () => void asked.push("one") });
+  const requested: string[] = [];
+  await one.acquire("a", { onWanted: () => void requested.push("one") });
   await soon();
-  assert.equal(asked.length, 0);
-  await two.acquire("b", { onWanted: () => void asked.push("two, of b") });
-  await two.acquire("a", { onWanted: () => void asked.push("two, of a") });
+  assert.equal(requested.length, 0);
+  await two.acquire("b", { onWanted: () => void requested.push("two, of b") });
+  await two.acquire("a", { onWanted: () => void requested.push("two, of a") });
   await soon();
-  assert.deepEqual(asked, ["one"]);
+  assert.deepEqual(requested, ["one"]);
   one.close();
   two.close();
 });

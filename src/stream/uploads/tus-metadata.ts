@@ -11,7 +11,7 @@ const MAX_KEYS = 100;
  */
 export function readTusMetadata(header: string): RequestedVideo {
   const meta: [string, string][] = [];
-  const asked: RequestedVideo = {};
+  const requested: RequestedVideo = {};
   const pairs = header
     .split(",")
     .map((pair) => pair.trim())
@@ -27,9 +27,9 @@ export function readTusMetadata(header: string): RequestedVideo {
     const value = decoded(key, encoded);
     const set = OURS.get(key.toLowerCase());
     if (set === undefined) meta.push([key, value]);
-    else set(asked, value, key);
+    else set(requested, value, key);
   }
-  return { ...asked, ...(meta.length > 0 && { meta: Object.fromEntries(meta) }) };
+  return { ...requested, ...(meta.length > 0 && { meta: Object.fromEntries(meta) }) };
 
   function decoded(key: string, encoded: string): string {
     if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded))
@@ -40,23 +40,24 @@ export function readTusMetadata(header: string): RequestedVideo {
 
 const quoted = (text: string) => JSON.stringify(text.slice(0, 100));
 
-const OURS = new Map<string, (asked: RequestedVideo, value: string, key: string) => void>(
+const OURS = new Map<string, (requested: RequestedVideo, value: string, key: string) => void>(
   Object.entries({
     // A flag: its presence sets it.
-    requiresignedurls: (asked: RequestedVideo) => void (asked.requireSignedURLs = true),
-    allowedorigins: (asked: RequestedVideo, value: string) =>
-      void (asked.allowedOrigins = value
+    requiresignedurls: (requested: RequestedVideo) => void (requested.requireSignedURLs = true),
+    allowedorigins: (requested: RequestedVideo, value: string) =>
+      void (requested.allowedOrigins = value
         .split(",")
         .map((origin) => origin.trim())
         .filter((origin) => origin !== "")),
-    thumbnailtimestamppct: (asked: RequestedVideo, value: string, key: string) =>
-      void (asked.thumbnailTimestampPct = numberOf(key, value)),
-    watermark: (asked: RequestedVideo, value: string) => void (value !== "" && (asked.watermark = value)),
-    scheduleddeletion: (asked: RequestedVideo, value: string, key: string) =>
-      void (asked.scheduledDeletion = timeOf(key, value)),
-    maxdurationseconds: (asked: RequestedVideo, value: string, key: string) =>
-      void (asked.maxDurationSeconds = numberOf(key, value)),
-    expiry: (asked: RequestedVideo, value: string, key: string) => void (asked.uploadExpiry = timeOf(key, value)),
+    thumbnailtimestamppct: (requested: RequestedVideo, value: string, key: string) =>
+      void (requested.thumbnailTimestampPct = numberOf(key, value)),
+    watermark: (requested: RequestedVideo, value: string) => void (value !== "" && (requested.watermark = value)),
+    scheduleddeletion: (requested: RequestedVideo, value: string, key: string) =>
+      void (requested.scheduledDeletion = timeOf(key, value)),
+    maxdurationseconds: (requested: RequestedVideo, value: string, key: string) =>
+      void (requested.maxDurationSeconds = numberOf(key, value)),
+    expiry: (requested: RequestedVideo, value: string, key: string) =>
+      void (requested.uploadExpiry = timeOf(key, value)),
   }),
 );
 

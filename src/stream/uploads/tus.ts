@@ -139,7 +139,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
     if (!(err instanceof UserError)) log.error({ err }, "stream: upload failed");
     const [status, text] =
       err instanceof UserError
-        ? [err.entry.http, `${textOf(err)}\n`]
+        ? [err.entry.http, `${userErrorText(err)}\n`]
         : [500, "Something went wrong here; what has arrived is kept.\n"];
     writeHead(response, status, { ...headers, "content-length": Buffer.byteLength(text), "content-type": TEXT });
     response.write(text);
@@ -168,4 +168,5 @@ type Headers = Record<string, string | number>;
 const writeHead = (response: ServerResponse, status: number, headers: Headers): ServerResponse =>
   response.writeHead(status, { ...CORS, "tus-resumable": "1.0.0", ...headers });
 
-export const textOf = ({ message, fix }: UserError): string => (fix === undefined ? message : `${message}. ${fix}`);
+export const userErrorText = ({ message, fix }: UserError): string =>
+  fix === undefined ? message : `${message}. ${fix}`;

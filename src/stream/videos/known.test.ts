@@ -45,7 +45,7 @@ test("a row is read once for concurrent callers, and cached", async () => {
 test("a row that changes while being read is not cached in its old form, regardless of which process changes it", async () => {
   for (const change of ["here", "elsewhere", "lost"] as const) {
     const { known, reads, hear } = open();
-    const asked = known.find("a");
+    const requested = known.find("a");
     if (change === "here") known.changed("a");
     else hear(change === "lost" ? "" : "a");
     const again = known.find("a");
@@ -54,7 +54,7 @@ test("a row that changes while being read is not cached in its old form, regardl
     reads[1]!.answer(testVideo({ size: 2 }));
     assert.equal((await again)!.size, 2);
     reads[0]!.answer(testVideo({ size: 1 }));
-    assert.equal((await asked)!.size, 1);
+    assert.equal((await requested)!.size, 1);
     assert.equal((await known.find("a"))!.size, 2);
   }
 });

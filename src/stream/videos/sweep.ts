@@ -39,7 +39,18 @@ const SOURCELESS_MS = HOUR;
 const ARRIVING_MS = 24 * HOUR;
 
 /** Background maintenance of videos. Every task is idempotent, and may run concurrently on several machines. */
-export function createSweep({ db, table, jobs, clock, log, deletions, enqueue, tell, fail, remove }: SweepDeps): Sweep {
+export function createVideoSweep({
+  db,
+  table,
+  jobs,
+  clock,
+  log,
+  deletions,
+  enqueue,
+  tell,
+  fail,
+  remove,
+}: SweepDeps): Sweep {
   const arriving: ((uid: string) => Promise<boolean>)[] = [];
 
   async function isArriving(uid: string): Promise<boolean> {

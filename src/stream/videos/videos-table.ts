@@ -322,7 +322,7 @@ export async function noteJob(db: Db, uid: string, job: string, now: number): Pr
   );
 }
 
-export async function noteTold(db: Db, uid: string): Promise<void> {
+export async function markReported(db: Db, uid: string): Promise<void> {
   await db.write(db.tables<VideoTables>().updateTable("stream_videos").set({ told: 1 }).where("uid", "=", uid));
 }
 

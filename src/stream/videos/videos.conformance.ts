@@ -31,11 +31,11 @@ export function videosConformance(engine: TestEngine): void {
       ["queued", clock.now(), 1000, key],
     );
     assert.match(await refusal(videos.uploaded(made.uid, { key, size: 1000 })), /^alreadyUploaded/);
-    const asked = Promise.withResolvers<unknown>();
+    const requested = Promise.withResolvers<unknown>();
     const worker = jobs.work("stream.process", { concurrency: 1, leaseMs: 10_000 }, async ({ payload }) =>
-      asked.resolve(payload),
+      requested.resolve(payload),
     );
-    assert.deepEqual(await asked.promise, { uid: made.uid });
+    assert.deepEqual(await requested.promise, { uid: made.uid });
     await worker.stop();
 
     const model = testModel(12.5);

@@ -22,7 +22,7 @@ import {
   withRecording,
   withUpload,
 } from "./states.ts";
-import { createSweep } from "./sweep.ts";
+import { createVideoSweep } from "./sweep.ts";
 import { createSweepTable } from "./sweep-table.ts";
 import { charge, readUsage } from "./usage-table.ts";
 import type { Video } from "./video.ts";
@@ -31,7 +31,7 @@ import {
   insertVideo,
   moveToDeletions,
   noteJob,
-  noteTold,
+  markReported,
   updateVideo,
   videoByUid,
   type VideosExecutor,
@@ -96,7 +96,15 @@ export function createVideos(parts: VideosDeps): VideosModule {
     log,
     write: (uid, pct) => step(uid, (video) => withProgress(video, pct)).then(() => undefined),
   });
-  const sweeping = createSweep({ ...parts, table: createSweepTable(tables), deletions, enqueue, tell, fail, remove });
+  const sweeping = createVideoSweep({
+    ...parts,
+    table: createSweepTable(tables),
+    deletions,
+    enqueue,
+    tell,
+    fail,
+    remove,
+  });
   const settledListeners: ((video: Video) => Promise<void>)[] = [];
   let repetition: Repetition | undefined;
 
@@ -123,24 +131,24 @@ export function createVideos(parts: VideosDeps): VideosModule {
     return after;
   }
 
-  async function checkRoom(tx: VideosExecutor, account: string, requestedSeconds: number): Promise<void> {
+  async function checkQuota(tx: VideosExecutor, account: string, requestedSeconds: number): Promise<void> {
     const limit = settings.storage_minutes;
     if (limit === 0) return;
     const { usedSeconds, reservedSeconds } = await readUsage(tx, account);
     const used = (usedSeconds + reservedSeconds) / 60;
-    const asked = requestedSeconds / 60;
-    if (used + asked <= limit && (asked > 0 || used < limit)) return;
-    throw streamErrors.quotaExceeded({ used: rounded(used), limit, asked: rounded(asked) });
+    const requested = requestedSeconds / 60;
+    if (used + requested <= limit && (requested > 0 || used < limit)) return;
+    throw streamErrors.quotaExceeded({ used: rounded(used), limit, requested: rounded(requested) });
   }
 
   /**
    * A video without a duration limit has reserved nothing: one such video may exceed the account's minutes, and the
    * next one is rejected.
    */
-  async function withRoom(tx: VideosExecutor, before: Video, next: Video | undefined): Promise<Video | undefined> {
+  async function withinQuota(tx: VideosExecutor, before: Video, next: Video | undefined): Promise<Video | undefined> {
     if (next?.state !== "inprogress" || before.state !== "queued" || before.maxDurationSeconds !== null) return next;
     try {
-      await checkRoom(tx, before.account, 0);
+      await checkQuota(tx, before.account, 0);
       return next;
     } catch (err) {
       if (err instanceof UserError && err.kind === "quotaExceeded")
@@ -157,7 +165,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
 
   async function tell(video: Video): Promise<void> {
     for (const listener of settledListeners) await listener(video);
-    await noteTold(db, video.uid);
+    await markReported(db, video.uid);
   }
 
   async function settle(video: Video | undefined): Promise<void> {
@@ -205,7 +213,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
       const kept = await db.transaction<VideoTables, Video>(async (tx) => {
         const before = await videoByUid(tx)(uid);
         if (before !== undefined) return before;
-        await checkRoom(tx, account, 0);
+        await checkQuota(tx, account, 0);
         await insertVideo(tx, video, now);
         await charge(tx, undefined, video);
         return video;
@@ -240,7 +248,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
           throw streamErrors.tooManyQueued({ limit: settings.max_queued, retryAfter: RETRY_SECONDS });
         if (state === "pendingupload" && (await countUnfinished(tx, account, [state], mostPending)) >= mostPending)
           throw streamErrors.tooManyPending({ limit: mostPending });
-        await checkRoom(tx, account, video.maxDurationSeconds ?? 0);
+        await checkQuota(tx, account, video.maxDurationSeconds ?? 0);
         await insertVideo(tx, video, now);
         await charge(tx, undefined, video);
       });
@@ -267,7 +275,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
           modified: clock.now(),
         };
         const more = (next.maxDurationSeconds ?? 0) - (before.maxDurationSeconds ?? 0);
-        if (more > 0 && before.duration < 0 && before.state !== "error") await checkRoom(tx, account, more);
+        if (more > 0 && before.duration < 0 && before.state !== "error") await checkQuota(tx, account, more);
         await updateVideo(tx, next, { touched_at: clock.now() });
         await charge(tx, before, next);
         return next;
@@ -291,11 +299,11 @@ export function createVideos(parts: VideosDeps): VideosModule {
     reopened: (uid) =>
       step(uid, async (before, tx) => {
         const next = withAnotherUpload(before, clock.now());
-        if (next !== undefined && next !== before) await checkRoom(tx, before.account, before.maxDurationSeconds ?? 0);
+        if (next !== undefined && next !== before) await checkQuota(tx, before.account, before.maxDurationSeconds ?? 0);
         return next;
       }),
     async modelled(uid, model) {
-      const video = await step(uid, (before, tx) => withRoom(tx, before, withModel(before, model, clock.now())));
+      const video = await step(uid, (before, tx) => withinQuota(tx, before, withModel(before, model, clock.now())));
       if (video?.state !== "error") return video;
       await settle(video);
       return undefined;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ATTEMPTS, retryDelay } from "./attempt.ts";
+import { WEBHOOK_ATTEMPTS, retryDelay } from "./attempt.ts";
 
 test("retries a delivery ten times within a day: after seconds to cover restarts, after hours to cover outages", () => {
   const minutes = Array.from({ length: 10 }, (_, i) => retryDelay(i + 1) / 60_000);
@@ -8,6 +8,6 @@ test("retries a delivery ten times within a day: after seconds to cover restarts
     minutes.map((value) => Number(value.toFixed(3))),
     [0.083, 0.5, 2, 10, 30, 60, 120, 240, 360, 600],
   );
-  assert.equal(ATTEMPTS, 11);
+  assert.equal(WEBHOOK_ATTEMPTS, 11);
   assert.equal(retryDelay(50), 600 * 60_000);
 });

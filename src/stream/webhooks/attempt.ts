@@ -17,9 +17,9 @@ export async function attempt(
 ): Promise<WebhookAttempt> {
   const at = clock.now();
   const begun = performance.now();
-  const done = (told: Pick<WebhookAttempt, "status" | "error"> & { response?: string }): WebhookAttempt => ({
+  const done = (outcome: Pick<WebhookAttempt, "status" | "error"> & { response?: string }): WebhookAttempt => ({
     response: "",
-    ...told,
+    ...outcome,
     at,
     ms: Math.round(performance.now() - begun),
   });
@@ -75,7 +75,7 @@ export const RETRY_MS: readonly number[] = [
   10 * HOUR,
 ];
 
-export const ATTEMPTS = RETRY_MS.length + 1;
+export const WEBHOOK_ATTEMPTS = RETRY_MS.length + 1;
 
 /** Delay before attempt n + 1, with n starting at 1. */
 export const retryDelay = (attempt: number): number => RETRY_MS[Math.min(attempt, RETRY_MS.length) - 1]!;

@@ -10,7 +10,7 @@ import { createJobs, createLocalEvents, createSecrets, jobsMigrations } from "..
 import { showVideo } from "../videos/show.ts";
 import { createStreamUrls } from "../videos/urls.ts";
 import { refusal, testVideo } from "../videos/videos.testing.ts";
-import { ATTEMPTS, RETRY_MS } from "./attempt.ts";
+import { WEBHOOK_ATTEMPTS, RETRY_MS } from "./attempt.ts";
 import type { WebhookDelivery } from "./types.ts";
 import { createWebhooks, type WebhooksDeps } from "./webhooks.ts";
 import { webhooksMigrations } from "./webhooks-table.ts";
@@ -150,7 +150,7 @@ export function webhooksConformance(engine: TestEngine): void {
       clock.advance(wait);
     }
     const failed = await until(endpoint.id, ({ status }) => status === "failed");
-    assert.equal(failed.attempts.length, ATTEMPTS);
+    assert.equal(failed.attempts.length, WEBHOOK_ATTEMPTS);
     const total = RETRY_MS.reduce((sum, ms) => sum + ms, 0);
     assert.ok(total > 23 * 3_600_000 && total <= 24 * 3_600_000);
     assert.ok(clock.now() - start >= total, `${clock.now() - start} < ${total}`);
@@ -158,9 +158,9 @@ export function webhooksConformance(engine: TestEngine): void {
       [failed.event, failed.attempts[3]!.status, failed.attempts[3]!.error, failed.attempts[3]!.response.length],
       ["error", 500, "it answered 500", 500],
     );
-    assert.equal(there.received.length, ATTEMPTS);
+    assert.equal(there.received.length, WEBHOOK_ATTEMPTS);
     assert.equal(new Set(there.received.map(({ body }) => body)).size, 1);
-    assert.ok(new Set(there.received.map(({ signature }) => signature)).size > ATTEMPTS / 2);
+    assert.ok(new Set(there.received.map(({ signature }) => signature)).size > WEBHOOK_ATTEMPTS / 2);
     there.state.answer = { status: 204, body: "", headers: {} };
     const again = await webhooks.replay(A, endpoint.id, failed.id);
     assert.notEqual(again.id, failed.id);

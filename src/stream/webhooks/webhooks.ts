@@ -4,7 +4,7 @@ import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, Secrets } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { newVideo, showVideo, type StreamUrls, type Video } from "../videos/index.ts";
-import { attempt, ATTEMPTS, isSuccess, retryDelay, webhookUrl } from "./attempt.ts";
+import { attempt, WEBHOOK_ATTEMPTS, isSuccess, retryDelay, webhookUrl } from "./attempt.ts";
 import type { WebhookDelivery, WebhookEndpoint, Webhooks, WebhookTopic } from "./types.ts";
 import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
 
@@ -134,7 +134,11 @@ export function createWebhooks({
   async function enqueue(delivery: WebhookDelivery): Promise<void> {
     // A delivery that has already been attempted has a scheduled next attempt.
     if (delivery.status === "waiting" && delivery.attempts.length === 0)
-      await jobs.enqueue(WEBHOOK_JOB, { delivery: delivery.id }, { key: delivery.id, attempts: ATTEMPTS + SPARE });
+      await jobs.enqueue(
+        WEBHOOK_JOB,
+        { delivery: delivery.id },
+        { key: delivery.id, attempts: WEBHOOK_ATTEMPTS + SPARE },
+      );
   }
 
   /** Makes one attempt and records it. */
@@ -236,7 +240,7 @@ export function createWebhooks({
           if (delivery?.status !== "waiting") return;
           const row = await table.endpoint(delivery.endpoint);
           if (row === undefined) return;
-          const { status, attempts } = await deliver(delivery, fromRow(row), ATTEMPTS, signal);
+          const { status, attempts } = await deliver(delivery, fromRow(row), WEBHOOK_ATTEMPTS, signal);
           if (status === "waiting") throw new Error(attempts.at(-1)!.error ?? "not delivered");
         },
       );

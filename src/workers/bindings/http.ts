@@ -11,7 +11,7 @@ export class BodyTooLarge extends Error {
 }
 
 /** Throws BodyTooLarge for a larger body, after reading it to the end. */
-export async function readJson(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+export async function readJsonBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {
   const body = await readBody(request, maxBytes);
   if (body === undefined) throw new BodyTooLarge(maxBytes);
   return JSON.parse(body.toString("utf8"));

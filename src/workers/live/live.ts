@@ -2,15 +2,15 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { UserError, messageOf, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
-import type { Outcome, WorkerRuntime } from "../runtime/port.ts";
+import type { InvocationOutcome, WorkerRuntime } from "../runtime/port.ts";
 import { DEPLOYMENTS_TOPIC } from "../scripts/deploying.ts";
 import type { LiveVersions } from "../scripts/live-versions.ts";
 import type { LiveWorkers, ScriptRef } from "../scripts/port.ts";
-import { keyOf, loadWorker } from "../scripts/worker.ts";
+import { versionKey, loadWorker } from "../scripts/worker.ts";
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
 import { pickVersion } from "./pick.ts";
 import { createResidents, type Resident } from "./residents.ts";
-import { createRoutes } from "./routes.ts";
+import { createScriptRoutes } from "./routes.ts";
 
 export interface LiveOptions {
   db: Db;
@@ -43,7 +43,7 @@ export function createLiveWorkers({
   limits,
 }: LiveOptions): LiveWorkers & LiveVersions {
   const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
-  const routes = createRoutes({ db, clock, limit: bounds.routes });
+  const routes = createScriptRoutes({ db, clock, limit: bounds.routes });
   const residents = createResidents({
     runtime,
     load: (id) => loadWorker(id, { db, objects, secrets }),
@@ -64,7 +64,7 @@ export function createLiveWorkers({
     if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
     const versionId = pickVersion(ref.script, route, headers, random);
     const resident = residents.enter({
-      key: keyOf({ account: ref.account, scriptId: route.scriptId, id: versionId }),
+      key: versionKey({ account: ref.account, scriptId: route.scriptId, id: versionId }),
       versionId,
       scriptId: route.scriptId,
     });
@@ -77,7 +77,7 @@ export function createLiveWorkers({
     }
   }
 
-  function failure(err: unknown, ref: ScriptRef): { outcome: Outcome; status: number } {
+  function failure(err: unknown, ref: ScriptRef): { outcome: InvocationOutcome; status: number } {
     const ours = err instanceof UserError && err.domain === "workers";
     const missing = ours && err.kind === "scriptMissing";
     if (!missing)

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { overrideFor, pickVersion, type Route } from "./pick.ts";
+import { overrideFor, pickVersion, type ScriptRoute } from "./pick.ts";
 
-const route = (...percentages: number[]): Route => ({
+const route = (...percentages: number[]): ScriptRoute => ({
   scriptId: "s",
   versions: percentages.map((percentage, i) => ({ versionId: `v${percentages.length - i}`, percentage })),
 });
-const pick = (of: Route, headers = {}, at = 0) => pickVersion("mail", of, headers, () => at);
+const pick = (of: ScriptRoute, headers = {}, at = 0) => pickVersion("mail", of, headers, () => at);
 
 test("percentages determine the version", () => {
   const three = route(10, 60, 30);

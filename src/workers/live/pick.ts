@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
 /** The deployment of one script: newest version first, with percentages that add up to 100. */
-export interface Route {
+export interface ScriptRoute {
   scriptId: string;
   versions: { versionId: string; percentage: number }[];
 }
@@ -14,7 +14,7 @@ export interface Route {
  */
 export function pickVersion(
   script: string,
-  { versions }: Route,
+  { versions }: ScriptRoute,
   headers: IncomingHttpHeaders,
   random: () => number,
 ): string {

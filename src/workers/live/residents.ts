@@ -99,10 +99,10 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
     if (entry.gone) return;
     bytes += size - entry.bytes;
     entry.bytes = size;
-    makeRoom();
+    evictIdle();
   }
 
-  function makeRoom() {
+  function evictIdle() {
     if (entries.size <= limits.versions && bytes <= limits.versionBytes) return;
     for (const entry of entries.values()) {
       if (isIdle(entry)) remove(entry);
@@ -124,7 +124,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
     entry.users--;
     entry.lastUsed = clock.now();
     if (entry.retired) removeSoon(entry);
-    else makeRoom();
+    else evictIdle();
   }
 
   function removeSoon(entry: Entry) {

@@ -1,10 +1,10 @@
 import type { Db } from "../../store/index.ts";
 import type { ScriptRef } from "../scripts/port.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";
-import type { Route } from "./pick.ts";
+import type { ScriptRoute } from "./pick.ts";
 
 /** Resolves with undefined if the script does not exist or is not deployed. */
-export async function loadRoute(db: Db, by: ScriptRef | { scriptId: string }): Promise<Route | undefined> {
+export async function loadRoute(db: Db, by: ScriptRef | { scriptId: string }): Promise<ScriptRoute | undefined> {
   const scripts = db.tables<ScriptsTables>().selectFrom("worker_scripts");
   const script =
     "scriptId" in by

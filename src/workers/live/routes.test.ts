@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { createManualClock } from "../../kernel/index.ts";
 import { scriptsMigrations, type ScriptsTables } from "../scripts/schema.ts";
-import { createRoutes } from "./routes.ts";
+import { createScriptRoutes } from "./routes.ts";
 
 const ACCOUNT = "a".repeat(32);
 const ref = { account: ACCOUNT, script: "inbox" };
@@ -13,7 +13,7 @@ onEveryDatabase((engine) =>
     const { db } = await engine.open(t, scriptsMigrations);
     const tables = db.tables<ScriptsTables>();
     const clock = createManualClock(Date.now());
-    const routes = createRoutes({ db, clock, limit: 10 });
+    const routes = createScriptRoutes({ db, clock, limit: 10 });
     assert.equal(await routes.load(ref), undefined);
     await db.write(
       tables.insertInto("worker_scripts").values({

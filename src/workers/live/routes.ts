@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { ScriptRef } from "../scripts/port.ts";
-import type { Route } from "./pick.ts";
+import type { ScriptRoute } from "./pick.ts";
 import { loadRoute } from "./routes-table.ts";
 
 /**
@@ -10,10 +10,10 @@ import { loadRoute } from "./routes-table.ts";
  */
 interface Routes {
   /** Returns the cached route without a query: nothing can run between reading and using it. */
-  known(ref: ScriptRef): Route | undefined;
-  load(ref: ScriptRef): Promise<Route | undefined>;
+  known(ref: ScriptRef): ScriptRoute | undefined;
+  load(ref: ScriptRef): Promise<ScriptRoute | undefined>;
   /** Reads from the database, bypassing the cache. */
-  current(scriptId: string): Promise<Route | undefined>;
+  current(scriptId: string): Promise<ScriptRoute | undefined>;
   forget(scriptId: string): void;
   forgetAll(): void;
 }
@@ -21,19 +21,19 @@ interface Routes {
 /** How long a lost notification can remain undetected. */
 const MAX_AGE_MS = 30_000;
 
-export function createRoutes({ db, clock, limit }: { db: Db; clock: Clock; limit: number }): Routes {
+export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock; limit: number }): Routes {
   /** In order of their first load. */
-  const routes = new Map<string, { route: Route; at: number }>();
+  const routes = new Map<string, { route: ScriptRoute; at: number }>();
   const names = new Map<string, string>();
-  const loading = new Map<string, Promise<Route | undefined>>();
+  const loading = new Map<string, Promise<ScriptRoute | undefined>>();
   /** Counts invalidations: a database result read before one must not be cached. */
   let generation = 0;
 
-  async function load(ref: ScriptRef, key: string): Promise<Route | undefined> {
-    const asked = generation;
+  async function load(ref: ScriptRef, key: string): Promise<ScriptRoute | undefined> {
+    const requestedGeneration = generation;
     const at = clock.now();
     const route = await loadRoute(db, ref);
-    if (route === undefined || asked !== generation) return route;
+    if (route === undefined || requestedGeneration !== generation) return route;
     routes.set(key, { route, at });
     names.set(route.scriptId, key);
     if (routes.size > limit) drop(routes.keys().next().value!);

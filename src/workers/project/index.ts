@@ -2,7 +2,7 @@ export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } f
 export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat, isoDate } from "./config/compatibility.ts";
 export { CONFIG_NAMES } from "./config/find.ts";
 export { type ReadProjectOptions, readProject } from "./config/read.ts";
-export { type Target, type TargetDatabase, readTarget } from "./config/target.ts";
+export { type ProjectTarget, type TargetDatabase, readProjectTarget } from "./config/target.ts";
 export type { ModuleRule } from "./config/rules.ts";
 export { projectErrors } from "./errors.ts";
 export type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "./project.ts";

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { chmodSync, chownSync } from "node:fs";
 import type { Socket } from "node:net";
 import { messageOf, type Log } from "../../kernel/index.ts";
-import { readJson, sendError } from "../bindings/http.ts";
+import { readJsonBody, sendError } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { Binding, WorkerScript } from "../scripts/script.ts";
 import { isRemote, SERVICE_HEADER, serviceName, TAIL_SERVICE } from "./capnp.ts";
@@ -44,22 +44,26 @@ export async function startBindingServer({
     script.bindings.filter(isRemote).map((binding) => [serviceName(binding), handlerOf(binding, script, services)]),
   );
   table.set(TAIL_SERVICE, async (request, response) => {
-    const items = (await readJson(request, TAIL_LIMIT)) as TraceItem[];
+    const items = (await readJsonBody(request, TAIL_LIMIT)) as TraceItem[];
     response.writeHead(204).end();
     onTail(items);
   });
 
-  return listen(socket, { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false }, (request, response) => {
-    onActivity();
-    // If the worker forges the header, its value arrives joined to the real one by a comma and so matches no service.
-    const name = String(request.headers[SERVICE_HEADER]);
-    const handle = table.get(name);
-    if (handle === undefined) return void response.writeHead(403).end("no such binding");
-    handle(request, response).catch((err: unknown) => {
-      log.error({ err, script: script.name, binding: name }, `workers: binding failed: ${messageOf(err)}`);
-      return sendError(request, response, err);
-    });
-  });
+  return listenOnSocket(
+    socket,
+    { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
+    (request, response) => {
+      onActivity();
+      // If the worker forges the header, its value arrives joined to the real one by a comma and so matches no service.
+      const name = String(request.headers[SERVICE_HEADER]);
+      const handle = table.get(name);
+      if (handle === undefined) return void response.writeHead(403).end("no such binding");
+      handle(request, response).catch((err: unknown) => {
+        log.error({ err, script: script.name, binding: name }, `workers: binding failed: ${messageOf(err)}`);
+        return sendError(request, response, err);
+      });
+    },
+  );
 }
 
 function handlerOf(
@@ -91,7 +95,7 @@ export interface SocketServer {
 }
 
 /** HTTP server on a unix socket. Only the server's user and `gid`, the group of the worker process, may connect. */
-export async function listen(
+export async function listenOnSocket(
   path: string,
   { gid, ...options }: { gid?: number | undefined; maxHeaderSize?: number; requireHostHeader?: boolean },
   handler: (request: IncomingMessage, response: ServerResponse) => void,

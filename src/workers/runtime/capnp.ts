@@ -1,6 +1,13 @@
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
 import { RUN_SCRIPT } from "./inside/shared.ts";
-import { MAIL, SCRIPT_RUNNER, SEND_EMAIL, SERVICE_WORKER, STREAM, type InsideModules } from "./inside-modules.ts";
+import {
+  MAIL,
+  SCRIPT_RUNNER,
+  SEND_EMAIL,
+  SERVICE_WORKER,
+  STREAM_MODULE,
+  type InsideModules,
+} from "./inside-modules.ts";
 
 /** The sockets of one worker process, all in its own folder. */
 export interface Sockets {
@@ -199,7 +206,7 @@ function bindingConfig(binding: Binding): string {
     case "d1":
       return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
     case "stream":
-      return `(${name}, wrapped = (moduleName = ${text(STREAM)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
+      return `(${name}, wrapped = (moduleName = ${text(STREAM_MODULE)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
     case "send_email":
       return `(${name}, wrapped = (moduleName = ${text(SEND_EMAIL)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
   }

@@ -1,12 +1,12 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { messageOf } from "../../kernel/index.ts";
-import { createHttpClient, type Answer as RawAnswer } from "./http-client.ts";
+import { createHttpClient, type ClientResponse as RawAnswer } from "./http-client.ts";
 import { DISPATCH_HEADER, EVENT_HEADER, META_HEADER, META_IN_BODY, type RequestedEvent } from "./inside/shared.ts";
 import type { EmailOutcome, InboundMail } from "./port.ts";
 
 /** The response of the mail entrypoint. */
-export type Answer = Omit<EmailOutcome, "ended"> & {
+export type DispatchResult = Omit<EmailOutcome, "ended"> & {
   /** Nothing was logged and nothing is still running, so no tail will follow. */
   silent?: boolean;
 };
@@ -16,9 +16,13 @@ interface DispatchClient {
    * Rejects if no response arrives because the process died or closed the connection. Resolves with undefined after
    * `wallMs`.
    */
-  send(id: string, token: string, mail: InboundMail, wallMs: number): Promise<Answer | undefined>;
+  send(id: string, token: string, mail: InboundMail, wallMs: number): Promise<DispatchResult | undefined>;
   /** Like send(), for the scheduled handler, including its waitUntil() work. */
-  scheduled(id: string, event: { cron: string; scheduledTime: Date }, wallMs: number): Promise<Answer | undefined>;
+  scheduled(
+    id: string,
+    event: { cron: string; scheduledTime: Date },
+    wallMs: number,
+  ): Promise<DispatchResult | undefined>;
   /** Names of the handlers that the worker exports. */
   handlers(wallMs: number): Promise<string[]>;
   close(): void;
@@ -50,11 +54,11 @@ export function createDispatchClient({
     wallMs: number,
     read: (answer: RawAnswer) => Read,
   ): Promise<Read | undefined> {
-    const asked = client.post(headers, body);
+    const posted = client.post(headers, body);
     const tooLate = new Error("too late");
-    const timer = setTimeout(() => asked.abandon(tooLate), wallMs);
+    const timer = setTimeout(() => posted.abandon(tooLate), wallMs);
     try {
-      return read(await asked.answer);
+      return read(await posted.answer);
     } catch (err) {
       if (err === tooLate) return undefined;
       throw err;
@@ -107,8 +111,8 @@ const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> =>
 const NO_BODY = new Uint8Array();
 
 /** workerd's own 500 has no details; the reason follows with the tail. */
-const readOutcome = (answer: RawAnswer): Answer =>
-  answer.status === 200 ? readJson<Answer>(answer) : { outcome: "exception" };
+const readOutcome = (answer: RawAnswer): DispatchResult =>
+  answer.status === 200 ? readJson<DispatchResult>(answer) : { outcome: "exception" };
 
 function readJson<Read>({ body }: RawAnswer): Read {
   try {

@@ -12,12 +12,12 @@ interface HttpClient {
 
 interface Exchange {
   /** Rejects if the connection fails, or with the reason passed to abandon(). */
-  readonly answer: Promise<Answer>;
+  readonly answer: Promise<ClientResponse>;
   /** Closes the connection, whereupon workerd cancels the request. */
   abandon(reason: Error): void;
 }
 
-export interface Answer {
+export interface ClientResponse {
   status: number;
   body: string;
 }
@@ -44,7 +44,7 @@ interface Pending {
   /** True if the request was resent because a kept-alive connection was closed at the moment of its reuse. */
   retried: boolean;
   connection: Connection | undefined;
-  resolve(answer: Answer): void;
+  resolve(answer: ClientResponse): void;
   reject(reason: unknown): void;
 }
 
@@ -134,7 +134,7 @@ export function createHttpClient({
 
   return {
     post(headers, body) {
-      const { promise: answer, resolve, reject } = Promise.withResolvers<Answer>();
+      const { promise: answer, resolve, reject } = Promise.withResolvers<ClientResponse>();
       const pending: Pending = {
         request: encode(headers, body),
         settled: false,
@@ -174,7 +174,7 @@ function encode(headers: Record<string, string | number>, body: Uint8Array): Uin
 }
 
 /** The complete response, or undefined if more data is needed. Throws for data that workerd never sends. */
-function readAnswer(received: Buffer, maxAnswer: number): Answer | undefined {
+function readAnswer(received: Buffer, maxAnswer: number): ClientResponse | undefined {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) {
     if (received.length > maxAnswer) throw new Error("the answer's header section is too long");

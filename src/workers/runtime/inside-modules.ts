@@ -21,7 +21,7 @@ export const MAIL = "./__reelpost_mail.js";
 const LISTENERS = "./__reelpost_listeners.js";
 export const SERVICE_WORKER = "./__reelpost_service_worker.js";
 export const SEND_EMAIL = "reelpost-internal:send-email";
-export const STREAM = "reelpost-internal:stream";
+export const STREAM_MODULE = "reelpost-internal:stream";
 export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
@@ -42,7 +42,7 @@ export function loadInsideModules(): InsideModules {
       { name: SHARED_INTERNAL, source: read("shared") },
       { name: "cloudflare-internal:email", source: importing(read("cloudflare-email"), SHARED_INTERNAL) },
       { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
-      { name: STREAM, source: read("stream") },
+      { name: STREAM_MODULE, source: read("stream") },
       { name: SCRIPT_RUNNER, source: read("run-script") },
     ],
     tail: [

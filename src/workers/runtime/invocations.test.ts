@@ -16,13 +16,13 @@ const item = (headers: Record<string, string>, more: Partial<TraceItem> = {}): T
 const said = { logs: [{ timestamp: 1001, level: "log", message: ["here"] }] };
 
 function open() {
-  const told: Invocation[] = [];
+  const reported: Invocation[] = [];
   const invocations = createInvocations({
     script: { name: "shop", version: "1" } as never,
     mapStack: (stack) => stack,
-    emit: (invocation) => void told.push(invocation),
+    emit: (invocation) => void reported.push(invocation),
   });
-  return { invocations, told };
+  return { invocations, reported };
 }
 
 test("logs are reported with their invocation, whether the response or the tail arrives first", () => {
@@ -30,15 +30,15 @@ test("logs are reported with their invocation, whether the response or the tail 
     ["tail", "settle"],
     ["settle", "tail"],
   ]) {
-    const { invocations, told } = open();
+    const { invocations, reported } = open();
     const { id, settle } = invocations.begin({ kind: "fetch", url: "/", method: "GET" });
     for (const step of order) {
-      assert.equal(told.length, 0);
+      assert.equal(reported.length, 0);
       if (step === "tail") invocations.tail([item({ [DISPATCH_HEADER]: id }, said)]);
       else settle({ outcome: "ok" }, { status: 200 });
     }
     assert.deepEqual(
-      told.map(({ event, logs, outcome }) => [event.kind, logs.map(({ message }) => message), outcome]),
+      reported.map(({ event, logs, outcome }) => [event.kind, logs.map(({ message }) => message), outcome]),
       [["fetch", [["here"]], "ok"]],
     );
     assert.equal(invocations.count, 0);
@@ -46,13 +46,13 @@ test("logs are reported with their invocation, whether the response or the tail 
 });
 
 test("an invocation not started by the server is reported by its entrypoint; the server's own calls are not reported", () => {
-  const { invocations, told } = open();
+  const { invocations, reported } = open();
   invocations.tail([
     item({ [EVENT_HEADER]: "handlers" }, { entrypoint: "ReelpostMail", ...said }),
     item({}, { entrypoint: "Counter", ...said }),
   ]);
   assert.deepEqual(
-    told.map(({ event }) => event),
+    reported.map(({ event }) => event),
     [{ kind: "other", name: "Counter" }],
   );
 });

@@ -1,15 +1,15 @@
 import { systemClock, type Clock } from "../../kernel/index.ts";
 import type { WorkerScript } from "../scripts/script.ts";
-import type { EmailOutcome, Invocation, Outcome } from "./port.ts";
+import type { EmailOutcome, Invocation, InvocationOutcome } from "./port.ts";
 import type { StackMapper } from "./stacks.ts";
-import { exceptionsOf, invocationIdOf, isQuestion, logsOf, outcomeOf, type TraceItem } from "./tail-items.ts";
+import { exceptionsOf, invocationIdOf, isQuestion, logsOf, invocationOutcome, type TraceItem } from "./tail-items.ts";
 
 /** One call into a worker, from its start until all its waitUntil() work has ended. */
 interface LiveInvocation {
   /** Short, so that workerd does not mistake it for a secret and redact it from the tail. */
   readonly id: string;
   /** Call when the response is known; logs may follow, unless it was `silent`. */
-  settle(outcome: Outcome | Omit<EmailOutcome, "ended">, more?: { status?: number; silent?: boolean }): void;
+  settle(outcome: InvocationOutcome | Omit<EmailOutcome, "ended">, more?: { status?: number; silent?: boolean }): void;
   /** Resolves with the complete record when the invocation has ended. */
   readonly ended: Promise<Invocation>;
 }
@@ -37,7 +37,7 @@ interface Pending {
   settled: boolean;
   tailed: boolean;
   lingering: boolean;
-  tailOutcome: Outcome["outcome"] | undefined;
+  tailOutcome: InvocationOutcome["outcome"] | undefined;
   timer: NodeJS.Timeout | undefined;
   finish: (record: Invocation) => void;
 }
@@ -149,7 +149,7 @@ export function createInvocations({
         }
         entry.record.logs.push(...logsOf(item, mapStack));
         entry.record.exceptions.push(...exceptionsOf(item, mapStack));
-        if (entry.record.event.kind === "fetch" && item.outcome !== "ok") entry.tailOutcome = outcomeOf(item);
+        if (entry.record.event.kind === "fetch" && item.outcome !== "ok") entry.tailOutcome = invocationOutcome(item);
         entry.tailed = true;
         finishIfOver(id!, entry);
       }
@@ -170,7 +170,7 @@ export function createInvocations({
 /** An invocation not started by this server, for example a call between a worker's own entrypoints. */
 const unannounced = (item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> => ({
   event: { kind: "other", name: item.entrypoint ?? "default" },
-  outcome: outcomeOf(item),
+  outcome: invocationOutcome(item),
   startedAt: new Date(item.eventTimestamp ?? 0),
   wallMs: 0,
   logs: logsOf(item, mapStack),

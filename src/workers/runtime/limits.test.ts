@@ -71,11 +71,11 @@ describe("the limits of a worker", () => {
   });
 
   it("a script can lower the server's limits but not raise them", async () => {
-    for (const [asked, got] of [
+    for (const [requested, got] of [
       [100, 100],
       [9_000_000, 300],
     ] as const) {
-      await runtime.deploy(scriptOf(handler("for (;;);"), { limits: { cpuMs: asked } }));
+      await runtime.deploy(scriptOf(handler("for (;;);"), { limits: { cpuMs: requested } }));
       assert.match(
         (await runtime.email("test", mailOf(), noActions)).exception!.message,
         new RegExp(`limit of ${got} ms`),

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { UserError, messageOf, type Ids, type Log } from "../../kernel/index.ts";
 import type { BuiltMail, EmailSendResult } from "../ports.ts";
 import { drain } from "../bindings/body.ts";
-import { readJson, sendError, sendJson } from "../bindings/http.ts";
+import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
 import type { InboundMail, MailActions } from "./port.ts";
 
 /**
@@ -35,18 +35,21 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
       case "/forward": {
         // A worker can obtain its own token and bypass the wrapper code inside it, so only the shape of the request is
         // validated here.
-        const asked = (await readJson(request, BUILT_LIMIT)) as { recipient?: unknown; headers?: unknown } | null;
-        const headers = Array.isArray(asked?.headers)
-          ? asked.headers.map((field: unknown): [string, string] =>
+        const forwardRequest = (await readJsonBody(request, BUILT_LIMIT)) as {
+          recipient?: unknown;
+          headers?: unknown;
+        } | null;
+        const headers = Array.isArray(forwardRequest?.headers)
+          ? forwardRequest.headers.map((field: unknown): [string, string] =>
               Array.isArray(field) ? [String(field[0]), String(field[1])] : ["", ""],
             )
           : [];
-        return actions.forward(String(asked?.recipient), headers);
+        return actions.forward(String(forwardRequest?.recipient), headers);
       }
       case "/reply":
         return actions.reply({ from: searchParams.get("from") ?? "", to: searchParams.get("to") ?? "", raw: request });
       case "/reply-built":
-        return actions.replyBuilt((await readJson(request, BUILT_LIMIT)) as BuiltMail);
+        return actions.replyBuilt((await readJsonBody(request, BUILT_LIMIT)) as BuiltMail);
       default:
         throw new Error(`no such action: ${pathname}`);
     }

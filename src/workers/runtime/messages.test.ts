@@ -87,11 +87,11 @@ describe("a message in a worker", () => {
   }
 
   it("is forwarded with headers, and rejections arrive as errors with their code", async () => {
-    const asked: unknown[] = [];
+    const requested: unknown[] = [];
     const actions: MailActions = {
       ...noActions,
       async forward(recipient, headers) {
-        asked.push([recipient, headers]);
+        requested.push([recipient, headers]);
         if (recipient.startsWith("nobody")) throw workerErrors.scriptMissing();
         return { messageId: "<1@reelpost>" };
       },
@@ -107,7 +107,7 @@ describe("a message in a worker", () => {
       { messageId: "<1@reelpost>" },
       [true, "This Worker does not exist on your account.", 10007],
     ]);
-    assert.deepEqual(asked, [["x@example.org", [["x-tag", "1"]]], ["nobody@example.org", []]]); // prettier-ignore
+    assert.deepEqual(requested, [["x@example.org", [["x-tag", "1"]]], ["nobody@example.org", []]]); // prettier-ignore
   });
 
   it("is answered with an EmailMessage or a builder, including binary attachments", async () => {
@@ -176,17 +176,17 @@ describe("a message in a worker", () => {
   });
 
   it("accepts only well-formed actions, whatever a worker sends with its own token", async () => {
-    const asked: unknown[] = [];
+    const requested: unknown[] = [];
     const actions: MailActions = {
       ...noActions,
-      forward: async (...args) => (asked.push(args), { messageId: "<1@reelpost>" }),
+      forward: async (...args) => (requested.push(args), { messageId: "<1@reelpost>" }),
     };
     await runtime.deploy(
       scriptOf(`let token; const parse = JSON.parse; JSON.parse = (text) => { const value = parse(text); token = value.token; return value };
       export default { async email() { for (const body of ["null", '{"recipient":"x@y","headers":5}', '{"recipient":"x@y","headers":[[1,2],null]}']) await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": token }, body }) } }`),
     );
     await runtime.email("test", mailOf(), actions);
-    assert.deepEqual(asked, [["undefined", []], ["x@y", []], ["x@y", [["1", "2"], ["", ""]]]]); // prettier-ignore
+    assert.deepEqual(requested, [["undefined", []], ["x@y", []], ["x@y", [["1", "2"], ["", ""]]]]); // prettier-ignore
   });
 
   it("may also wait with the imported waitUntil()", async () => {

@@ -4,12 +4,12 @@ import { createServer, request as httpRequest, type IncomingMessage } from "node
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
-import type { Outcome, WorkerRuntime } from "../index.ts";
+import type { InvocationOutcome, WorkerRuntime } from "../index.ts";
 import { scriptOf, startRuntime } from "./runtime.testing.ts";
 
 describe("HTTP passthrough to a worker", () => {
   let runtime: WorkerRuntime;
-  let outcome: Promise<Outcome>;
+  let outcome: Promise<InvocationOutcome>;
   const server = createServer((request, response) => void (outcome = runtime.fetch("test", request, response)));
   let port: number;
   before(async () => {

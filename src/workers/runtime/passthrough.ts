@@ -6,13 +6,13 @@ import { answerHeaders, type Site } from "./answer-headers.ts";
 import { SCHEME_HEADER } from "./capnp.ts";
 import type { Client, ClientOf } from "./client.ts";
 import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
-import type { Outcome } from "./port.ts";
+import type { InvocationOutcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
 import { upload } from "./upload.ts";
 
 interface Passthrough {
   /** Resolves when the response has ended; responds with 502/503 if the process dies before responding. */
-  fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
+  fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   /** Resolves with the response status when the connection has ended. `onAnswered`: the worker sent data after the client did. */
   upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onAnswered: () => void): Promise<number>;
   close(): void;
@@ -44,11 +44,11 @@ interface PassthroughOptions {
   /** The site that serves the host of a request. */
   siteOf(request: IncomingMessage): Site | undefined;
   /** Waits briefly for the reason a process closed the connection. */
-  causeOfDeath(err: unknown): Promise<Outcome>;
+  causeOfDeath(err: unknown): Promise<InvocationOutcome>;
 }
 
 /** Passes HTTP requests to the fetch handler of one worker process. */
-export function createPassthrough({
+export function createHttpPassthrough({
   socketPath,
   client: clientOf,
   siteOf,
@@ -125,11 +125,11 @@ export function createPassthrough({
       return new Promise((resolve) => {
         outgoing.once("upgrade", (answer, upstream, rest) => {
           // Unsolicited data from the worker does not mean that it has completed a request.
-          let asked = head.length > 0;
-          client.on("data", () => void (asked = true));
+          let requestPending = head.length > 0;
+          client.on("data", () => void (requestPending = true));
           upstream.on("data", () => {
-            if (asked) onAnswered();
-            asked = false;
+            if (requestPending) onAnswered();
+            requestPending = false;
           });
           client.write(
             headOf(answer, [
@@ -186,7 +186,7 @@ function heedless(socketPath: string): Socket {
   return socket;
 }
 
-function refuse(response: ServerResponse, outcome: Outcome): Outcome {
+function refuse(response: ServerResponse, outcome: InvocationOutcome): InvocationOutcome {
   if (response.headersSent) {
     response.destroy();
   } else {

@@ -91,7 +91,7 @@ describe("the pool", () => {
   });
 
   it("responds with a temporary failure if every process is busy", async () => {
-    const runtime = start({ maxProcesses: 1, roomMs: 50 });
+    const runtime = start({ maxProcesses: 1, slotWaitMs: 50 });
     await runtime.deploy(
       scriptOf(rejecting("", "await message.forward('x@y'); await scheduler.wait(300)"), { name: "slow" }),
     );
@@ -149,7 +149,9 @@ describe("the pool", () => {
   it("passes HTTP through: method, path, headers, streamed bodies, status, and client", async () => {
     const runtime = start();
     const seen: Invocation[] = [];
-    const told = new Promise<void>((resolve) => void runtime.onInvocation((each) => void (seen.push(each), resolve())));
+    const reported = new Promise<void>(
+      (resolve) => void runtime.onInvocation((each) => void (seen.push(each), resolve())),
+    );
     await runtime.deploy(
       scriptOf(`export default { async fetch(request) {
       console.log("asked");
@@ -167,7 +169,7 @@ describe("the pool", () => {
     assert.equal(response.status, 201);
     assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
     assert.equal(await response.text(), `POST 127.0.0.1:${port} streamed 127.0.0.1`);
-    await told;
+    await reported;
     const { headers, ...event } = seen[0]!.event as Extract<Invocation["event"], { kind: "fetch" }>;
     assert.deepEqual(
       [event, seen[0]!.logs[0]!.message],

@@ -12,9 +12,9 @@ import { createIdentities, type Identities } from "./identities.ts";
 import { createLauncher } from "./launch.ts";
 import type { IdRange } from "../../kernel/privileges.ts";
 import { createLiveMessages } from "./live-messages.ts";
-import type { Invocation, Outcome, WorkerRuntime } from "./port.ts";
+import type { Invocation, InvocationOutcome, WorkerRuntime } from "./port.ts";
 import { createRunFolders } from "./run-folders.ts";
-import { createSlot, type Slot } from "./slot.ts";
+import { createSlot, type ScriptSlot } from "./slot.ts";
 import { DEFAULT_LIMITS, type RuntimeLimits } from "./watchdog.ts";
 import type { Machinery, WorkerProcess } from "./worker-process.ts";
 
@@ -32,7 +32,7 @@ export interface RuntimeOptions {
   /** Idle time after which a process ends. Default 5 minutes. */
   idleMs?: number;
   /** How long a message waits for a free process when `maxProcesses` are busy. Default 10 s. */
-  roomMs?: number;
+  slotWaitMs?: number;
   /** Maximum number of messages that one worker handles concurrently; further ones wait. Default 64. */
   concurrency?: number;
   /**
@@ -60,7 +60,7 @@ export function createRuntime({
   clock = systemClock,
   limits,
   maxProcesses = 200,
-  roomMs = 10_000,
+  slotWaitMs = 10_000,
   idleMs = 300_000,
   concurrency = 64,
   client = directClient,
@@ -68,9 +68,9 @@ export function createRuntime({
   uidRange,
   runFolder,
 }: RuntimeOptions): WorkerRuntime {
-  const slots = new Map<string, Slot>();
+  const slots = new Map<string, ScriptSlot>();
   /** Slots of removed names whose work has not completed. */
-  const leaving = new Set<Slot>();
+  const leaving = new Set<ScriptSlot>();
   const deploying = new Map<string, Promise<void>>();
   /** Number of processes that are being started. */
   let starting = 0;
@@ -117,7 +117,7 @@ export function createRuntime({
       starting++;
       return () => void starting--;
     };
-    const patience = AbortSignal.timeout(roomMs);
+    const patience = AbortSignal.timeout(slotWaitMs);
     for (;;) {
       if (closed) throw workerErrors.closing();
       const up = [...slots.values()].filter((slot) => slot.current !== undefined);
@@ -140,7 +140,7 @@ export function createRuntime({
     }
   }
 
-  async function processOf(name: string): Promise<WorkerProcess | Outcome> {
+  async function processOf(name: string): Promise<WorkerProcess | InvocationOutcome> {
     try {
       const slot = slots.get(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
@@ -162,14 +162,14 @@ export function createRuntime({
     return mine;
   }
 
-  async function dismiss(name: string, slot: Slot) {
+  async function dismiss(name: string, slot: ScriptSlot) {
     if (slots.get(name) === slot) slots.delete(name);
     leaving.add(slot);
     await slot.close();
     leaving.delete(slot);
   }
 
-  function tellUnstarted(name: string, event: Invocation["event"], outcome: Outcome) {
+  function tellUnstarted(name: string, event: Invocation["event"], outcome: InvocationOutcome) {
     machinery.emit({
       ...outcome,
       ...identityOf(slots.get(name)?.script ?? { name, version: "" }),

@@ -23,12 +23,12 @@ export interface WorkerRuntime {
    * Passes a request to the worker's fetch handler; responds with 5xx itself if there is none. Resolves with the
    * outcome when the response has ended.
    */
-  fetch(name: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
+  fetch(name: string, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   /**
    * Runs the scheduled handler. Resolves when its waitUntil() work has ended too; never rejects for errors in the
    * worker's code.
    */
-  scheduled(name: string, event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
+  scheduled(name: string, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   /**
    * Names of the handlers that the worker exports (`fetch`, `email`, `scheduled`, …), as listed by the API; starts the
    * worker if it is not running.
@@ -69,12 +69,12 @@ export interface MailActions {
   replyBuilt(mail: BuiltMail): Promise<EmailSendResult>;
 }
 
-export interface Outcome {
+export interface InvocationOutcome {
   outcome: "ok" | "exception" | "exceededCpu" | "exceededMemory" | "exceededWallTime" | "canceled";
   exception?: ThrownException;
 }
 
-export interface EmailOutcome extends Outcome {
+export interface EmailOutcome extends InvocationOutcome {
   /** The reason passed to setReject(), unchanged. */
   rejected?: string;
   /** Resolves when the handler's waitUntil() work has ended too: a reply may be sent from there after the response. */
@@ -90,7 +90,7 @@ export interface ThrownException {
   at?: Date;
 }
 
-export interface Invocation extends Outcome {
+export interface Invocation extends InvocationOutcome {
   script: string;
   version: string;
   /** The account of the script. */

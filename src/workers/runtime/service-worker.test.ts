@@ -116,15 +116,15 @@ describe("a script in service-worker format", () => {
   });
 
   it("handles a message: forwards, replies, writes, sends, rejects", async () => {
-    const asked: unknown[] = [];
+    const requested: unknown[] = [];
     const actions: MailActions = {
       ...noActions,
       forward: async (recipient, headers) => ({
-        messageId: `<${asked.push(["forward", recipient, headers])}@reelpost>`,
+        messageId: `<${requested.push(["forward", recipient, headers])}@reelpost>`,
       }),
-      replyBuilt: async ({ subject }) => ({ messageId: `<${asked.push(["reply", subject])}@reelpost>` }),
+      replyBuilt: async ({ subject }) => ({ messageId: `<${requested.push(["reply", subject])}@reelpost>` }),
       reply: async ({ from, to, raw }) => ({
-        messageId: `<${asked.push(["reply", from, to, await text(raw)])}@reelpost>`,
+        messageId: `<${requested.push(["reply", from, to, await text(raw)])}@reelpost>`,
       }),
     };
     await deploy(`addEventListener("email", async (event) => {
@@ -147,7 +147,7 @@ describe("a script in service-worker format", () => {
       "hi",
       { sender: "a@example.com", body: "Subject: hi\r\n\r\nbody" },
     ]);
-    assert.deepEqual(asked, [["forward", "x@example.org", [["x-tag", "1"]]], ["reply", "re"], ["reply", "b@example.net", "a@example.com", "Subject: raw\r\n\r\n"]]); // prettier-ignore
+    assert.deepEqual(requested, [["forward", "x@example.org", [["x-tag", "1"]]], ["reply", "re"], ["reply", "b@example.net", "a@example.com", "Subject: raw\r\n\r\n"]]); // prettier-ignore
     assert.deepEqual(sent, [{ raw: "Subject: copy\r\n\r\n", binding: "MAIL" }]);
   });
 
@@ -216,22 +216,24 @@ describe("a script in service-worker format", () => {
       if (path === "/late") event.waitUntil(scheduler.wait(1).then(() => event.respondWith(new Response(""))).catch((error) => console.log(error.name, error.message)));
     });
     addEventListener("fetch", (event) => { if (${path} === "/throw") console.log("never") });`);
-    const told = async (path: string) => {
+    const reported = async (path: string) => {
       const { status, outcome, exception, logs } = await failure(path);
       assert.deepEqual([status, outcome], [500, "exception"], path);
       return [exception?.message, ...logs.map(({ message }) => message.join(" "))];
     };
-    assert.deepEqual(await told("/throw"), ["thrown"]);
-    assert.deepEqual(await told("/after"), ["thrown after"]);
-    assert.deepEqual(await told("/reject"), ["rejected"]);
-    assert.deepEqual(await told("/text"), [
+    assert.deepEqual(await reported("/throw"), ["thrown"]);
+    assert.deepEqual(await reported("/after"), ["thrown after"]);
+    assert.deepEqual(await reported("/reject"), ["rejected"]);
+    assert.deepEqual(await reported("/text"), [
       "Failed to execute 'respondWith' on 'FetchEvent': parameter 1 is not of type 'Promise'.",
     ]);
-    assert.deepEqual(await told("/object"), ["Incorrect type for Promise: the Promise did not resolve to 'Response'."]);
+    assert.deepEqual(await reported("/object"), [
+      "Incorrect type for Promise: the Promise did not resolve to 'Response'.",
+    ]);
     const none =
       "FetchEvent handler did not call respondWith() before returning, and there is no origin behind this worker that could answer.";
-    assert.deepEqual(await told("/none"), [none]);
-    assert.deepEqual(await told("/late"), [
+    assert.deepEqual(await reported("/none"), [none]);
+    assert.deepEqual(await reported("/late"), [
       none,
       "InvalidStateError Too late to call FetchEvent.respondWith(). It must be called synchronously in the event handler.",
     ]);

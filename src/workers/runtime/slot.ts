@@ -6,7 +6,7 @@ import { createStackMapper } from "./stacks.ts";
 import { startWorkerProcess, type Machinery, type WorkerProcess } from "./worker-process.ts";
 
 /** The slot of one script name: its version, and the process that runs it while there is work. */
-export interface Slot {
+export interface ScriptSlot {
   readonly script: WorkerScript;
   /** The running process, started if there is none. Rejects with UserError if the script cannot run. */
   process(): Promise<WorkerProcess>;
@@ -35,7 +35,7 @@ export function createSlot(
     log,
     beforeStart,
   }: { machinery: Machinery; clock: Clock; log: Log; beforeStart(): Promise<() => void> },
-): Slot {
+): ScriptSlot {
   let script = initial;
   let current: WorkerProcess | undefined;
   let starting: Promise<WorkerProcess> | undefined;

@@ -1,6 +1,6 @@
 import { type RequestedEvent, DISPATCH_HEADER, EVENT_HEADER, TAIL_MARK } from "./inside/shared.ts";
 import { mapException, type StackMapper } from "./stacks.ts";
-import type { Invocation, Outcome, ThrownException } from "./port.ts";
+import type { Invocation, InvocationOutcome, ThrownException } from "./port.ts";
 
 /**
  * The JSON that workerd passes to a tail worker: https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
@@ -48,7 +48,7 @@ export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownExce
     mapException({ name, message, stack, at: new Date(timestamp) }, mapStack),
   );
 
-const OUTCOMES = new Set<Outcome["outcome"]>([
+const OUTCOMES = new Set<InvocationOutcome["outcome"]>([
   "ok",
   "exception",
   "exceededCpu",
@@ -57,8 +57,10 @@ const OUTCOMES = new Set<Outcome["outcome"]>([
   "canceled",
 ]);
 
-export const outcomeOf = (item: TraceItem): Outcome["outcome"] =>
-  OUTCOMES.has(item.outcome as Outcome["outcome"]) ? (item.outcome as Outcome["outcome"]) : "exception";
+export const invocationOutcome = (item: TraceItem): InvocationOutcome["outcome"] =>
+  OUTCOMES.has(item.outcome as InvocationOutcome["outcome"])
+    ? (item.outcome as InvocationOutcome["outcome"])
+    : "exception";
 
 type Level = Invocation["logs"][number]["level"];
 const isLevel = (level: string): level is Level =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readUsage, watchProcess, type Usage } from "./watchdog.ts";
+import { readProcessUsage, watchProcess, type Usage } from "./watchdog.ts";
 
 /** A process whose samples are set by the test. A window is ten limits long. */
 function watching(limits = { cpuMs: 100, rssMb: 100 }, usedMs = 0) {
@@ -132,8 +132,8 @@ describe("the watchdog", () => {
   });
 
   it("reads the usage of a running process, and nothing for an ended one", () => {
-    const usage = readUsage(process.pid);
+    const usage = readProcessUsage(process.pid);
     assert.ok(process.platform !== "linux" || (usage!.cpuMs > 0 && usage!.rssMb > 10));
-    assert.equal(readUsage(2 ** 22 + 1), undefined);
+    assert.equal(readProcessUsage(2 ** 22 + 1), undefined);
   });
 });

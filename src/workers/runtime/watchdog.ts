@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Outcome } from "./port.ts";
+import type { InvocationOutcome } from "./port.ts";
 
 /** Limits of a worker. workerd itself enforces none of them. */
 export interface RuntimeLimits {
@@ -32,7 +32,7 @@ export interface Usage {
 
 interface Watched {
   usage(): Usage | undefined;
-  kill(outcome: Outcome["outcome"], message: string): void;
+  kill(outcome: InvocationOutcome["outcome"], message: string): void;
   /** Clock in milliseconds, with an arbitrary epoch. Default: performance.now(). */
   now?(): number;
 }
@@ -156,7 +156,7 @@ function createWindow(slotMs: number, now: () => number): { add(more: Partial<Ta
 const MS_PER_TICK = 10;
 
 /** Reads /proc; returns undefined if it does not exist or the process has ended. */
-export function readUsage(pid: number): Usage | undefined {
+export function readProcessUsage(pid: number): Usage | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // The second field is the program name in parentheses and may contain anything; utime is the 12th after it, stime

@@ -6,7 +6,7 @@ import type { WorkerScript } from "../scripts/script.ts";
 import type { Site } from "./answer-headers.ts";
 import { startBindingServer, type SocketServer } from "./binding-server.ts";
 import { generateConfig, type Sockets } from "./capnp.ts";
-import { createDispatchClient, type Answer } from "./dispatch.ts";
+import { createDispatchClient, type DispatchResult } from "./dispatch.ts";
 import { startEgressProxy } from "./egress/proxy.ts";
 import type { EgressCheck } from "./egress/policy.ts";
 import type { ClientOf } from "./client.ts";
@@ -16,11 +16,11 @@ import { createInvocations } from "./invocations.ts";
 import type { Identities } from "./identities.ts";
 import type { Launcher, WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
-import { createPassthrough } from "./passthrough.ts";
-import type { EmailOutcome, InboundMail, Invocation, MailActions, Outcome } from "./port.ts";
+import { createHttpPassthrough } from "./passthrough.ts";
+import type { EmailOutcome, InboundMail, Invocation, MailActions, InvocationOutcome } from "./port.ts";
 import type { RunFolders } from "./run-folders.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
-import { readUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
+import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
 /** Shared by all worker processes of a server. */
 export interface Machinery {
@@ -59,8 +59,8 @@ export interface WorkerProcess {
   /** How long running work may take, in ms, if longer than a message or a request. */
   readonly longestMs: number;
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
-  fetch(request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
-  scheduled(event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
+  fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
+  scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   handlers(): Promise<string[]>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Resolves when only open WebSockets remain. */
@@ -89,7 +89,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   let lastUsed = performance.now();
   let retired = false;
   let scheduledRuns = 0;
-  let death: Outcome | undefined;
+  let death: InvocationOutcome | undefined;
 
   const names: Sockets = { mail: "mail.sock", http: "http.sock", bindings: "bindings.sock", egress: "egress.sock" };
   const { identity, release: releaseIdentity } = identities.take(script.account);
@@ -102,7 +102,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     workerd = launcher.launch(folder, 2, { identity, memoryMb: limits.rssMb });
     const { pid } = workerd;
     // The top level of a module can loop too. It has a separate limit, because starting workerd also uses CPU time.
-    const watched = { usage: () => readUsage(pid), kill };
+    const watched = { usage: () => readProcessUsage(pid), kill };
     watch = watchProcess(watched, { ...limits, cpuMs: Math.max(limits.cpuMs, STARTUP_CPU_MS) });
     servers.push(
       await startBindingServer({
@@ -140,7 +140,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   const dispatch = createDispatchClient({ socketPath: folder.socket(names.mail), concurrency: machinery.concurrency });
-  const passthrough = createPassthrough({
+  const passthrough = createHttpPassthrough({
     socketPath: folder.socket(names.http),
     client: machinery.client,
     siteOf: (request) => machinery.siteOf(request, script.name),
@@ -155,7 +155,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     release();
   });
 
-  function kill(outcome: Outcome["outcome"], message: string) {
+  function kill(outcome: InvocationOutcome["outcome"], message: string) {
     death ??= { outcome, exception: { name: "Error", message } };
     log.warn({ script: script.name, pid: workerd?.pid, outcome }, message);
     workerd?.kill("SIGKILL");
@@ -177,7 +177,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   /** The closed connection and the exit of the process are reported separately: waits briefly for the exit. */
-  async function causeOfDeath(err: unknown): Promise<Outcome> {
+  async function causeOfDeath(err: unknown): Promise<InvocationOutcome> {
     await Promise.race([exited, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
     return (
       death ?? {
@@ -201,14 +201,17 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
 
   const { pid } = workerd;
   /** The outcome of a dispatch, including failures. */
-  async function answerOf(wallMs: number, send: (wallMs: number) => Promise<Answer | undefined>): Promise<Answer> {
+  async function answerOf(
+    wallMs: number,
+    send: (wallMs: number) => Promise<DispatchResult | undefined>,
+  ): Promise<DispatchResult> {
     try {
       const answer = await send(wallMs);
       if (answer === undefined) {
         const message = `Worker exceeded wall time limit of ${wallMs} ms.`;
         // Without a usage sample, waiting and looping are indistinguishable; a looping process would never respond
         // again.
-        if (readUsage(pid) === undefined) kill("exceededWallTime", message);
+        if (readProcessUsage(pid) === undefined) kill("exceededWallTime", message);
         return { outcome: "exceededWallTime", exception: { name: "Error", message } };
       }
       // The kernel limit takes effect before the next sample: a failed allocation means that the memory limit has been
@@ -314,7 +317,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
 }
 
 /** V8 ends the process when the heap limit is reached; any other exit is a crash. */
-function causeFromExit(stderr: string, how: string): Outcome {
+function causeFromExit(stderr: string, how: string): InvocationOutcome {
   if (/out of memory|heap limit/i.test(stderr))
     return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };
   return { outcome: "exception", exception: { name: "Error", message: `the worker's process ended with ${how}` } };

@@ -4,12 +4,12 @@ import { resolveBindings, sealBinding } from "./bindings.ts";
 import { checkBindings, checkCompatibilityDate, checkFlags, checkTexts } from "./checks.ts";
 import { findDeployments } from "./deployments-table.ts";
 import { readModules } from "./module-objects.ts";
-import type { Parts } from "./deps.ts";
+import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Upload } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { Binding } from "./script.ts";
 import { sourcesOf } from "./uploading.ts";
-import type { Base, Content } from "./version-builder.ts";
+import type { Base, VersionContent } from "./version-builder.ts";
 
 /** Versions derived from the newest one: the same code with different bindings or settings. */
 
@@ -28,7 +28,7 @@ type VersionChange = Partial<
   Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">
 >;
 
-export function planSettings(change: VersionChange, parts: Parts): (base: Base) => Promise<Content> {
+export function planSettings(change: VersionChange, parts: ScriptsDeps): (base: Base) => Promise<VersionContent> {
   const { limits, clock } = parts;
   const annotations = { "workers/triggered_by": "settings", ...change.annotations };
   return async (base) => {
@@ -57,8 +57,8 @@ export function planSettings(change: VersionChange, parts: Parts): (base: Base) 
 export function planSecrets(
   changes: Record<string, string | null>,
   { deploy, annotations }: { deploy: boolean; annotations: Annotations },
-  parts: Parts,
-): (base: Base) => Promise<Content> {
+  parts: ScriptsDeps,
+): (base: Base) => Promise<VersionContent> {
   const { limits, secrets } = parts;
   const set = Object.entries(changes).flatMap(([name, text]): Binding[] =>
     text === null ? [] : [{ type: "secret_text", name, text }],
@@ -91,7 +91,10 @@ export function planSecrets(
 /** Runs for a worker that has secrets but no code yet. */
 const PLACEHOLDER = `export default { fetch() { return new Response("This Worker has no code yet.\\n", { status: 404 }); } };\n`;
 
-async function sameAs({ latest, modules }: Base, { objects, clock }: Parts): Promise<Omit<Content, "annotations">> {
+async function sameAs(
+  { latest, modules }: Base,
+  { objects, clock }: ScriptsDeps,
+): Promise<Omit<VersionContent, "annotations">> {
   if (latest === undefined) {
     const module = {
       name: "index.js",
@@ -128,7 +131,7 @@ async function deployedAs(
   { script, latest }: Base,
   annotations: Annotations,
   refusal: () => UserError,
-  { db }: Parts,
+  { db }: ScriptsDeps,
 ): Promise<{ deploy?: Annotations }> {
   const id = script?.liveDeploymentId ?? null;
   if (id === null) return {};

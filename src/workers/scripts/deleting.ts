@@ -1,17 +1,17 @@
 import { workerErrors } from "../errors.ts";
 import { deleteDeployment, findDeployments } from "./deployments-table.ts";
-import type { Parts } from "./deps.ts";
+import type { ScriptsDeps } from "./deps.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { deleteScript, findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
 import { announce } from "./deploying.ts";
 import { deleteVersion, findVersion, listVersions } from "./versions-table.ts";
 
-export async function removeScript(parts: Parts, account: string, name: string): Promise<void> {
+export async function removeScript(parts: ScriptsDeps, account: string, name: string): Promise<void> {
   const id = await changing(parts, account, name, async (tx, script) => (await deleteScript(tx, script.id), script.id));
   await announce(id, parts);
 }
 
-export function removeVersion(parts: Parts, account: string, name: string, id: string): Promise<void> {
+export function removeVersion(parts: ScriptsDeps, account: string, name: string, id: string): Promise<void> {
   return changing(parts, account, name, async (tx, script) => {
     const version = await findVersion(tx, id);
     if (version?.scriptId !== script.id) throw workerErrors.versionMissing({ version: id, script: name });
@@ -24,7 +24,7 @@ export function removeVersion(parts: Parts, account: string, name: string, id: s
   });
 }
 
-export function removeDeployment(parts: Parts, account: string, name: string, id: string): Promise<void> {
+export function removeDeployment(parts: ScriptsDeps, account: string, name: string, id: string): Promise<void> {
   return changing(parts, account, name, async (tx, script) => {
     const deployment = (await findDeployments(tx, [id])).get(id);
     if (deployment?.scriptId !== script.id) throw workerErrors.deploymentMissing({ deployment: id, script: name });
@@ -35,7 +35,7 @@ export function removeDeployment(parts: Parts, account: string, name: string, id
 
 /** Runs after pending changes to the worker, in one transaction. Throws scriptMissing. */
 function changing<Result>(
-  { db, serialize }: Parts,
+  { db, serialize }: ScriptsDeps,
   account: string,
   name: string,
   work: (tx: Tables, script: ScriptRecord) => Promise<Result>,

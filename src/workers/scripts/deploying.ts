@@ -2,7 +2,7 @@ import { workerErrors } from "../errors.ts";
 import { badUpload } from "./checks.ts";
 import { insertDeployment, pruneDeployments, type DeploymentRecord } from "./deployments-table.ts";
 import type { UploadLimits } from "./limits.ts";
-import type { Parts } from "./deps.ts";
+import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Author, Deployment } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
@@ -18,7 +18,7 @@ interface DeployRequest {
 
 /** Deploys existing versions. */
 export async function deployVersions(
-  parts: Parts,
+  parts: ScriptsDeps,
   account: string,
   name: string,
   { versions, annotations = {} }: DeployRequest,
@@ -101,7 +101,7 @@ export async function writeDeployment(
 /** Runs after the commit. The deployment remains in effect, whatever fails here. */
 export async function announce(
   scriptId: string,
-  { events, live, log }: Pick<Parts, "events" | "live" | "log">,
+  { events, live, log }: Pick<ScriptsDeps, "events" | "live" | "log">,
 ): Promise<void> {
   events.publish(DEPLOYMENTS_TOPIC, scriptId);
   await live

@@ -5,7 +5,7 @@ import type { LiveVersions } from "./live-versions.ts";
 import type { BindingTargets } from "./port.ts";
 
 /** Shared dependencies of the files in this folder. */
-export interface Parts {
+export interface ScriptsDeps {
   db: Db;
   objects: ObjectStore;
   secrets: Secrets;

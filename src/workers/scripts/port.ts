@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Page, PageRequest } from "../../kernel/index.ts";
-import type { EmailOutcome, InboundMail, MailActions, Outcome } from "../runtime/port.ts";
+import type { EmailOutcome, InboundMail, MailActions, InvocationOutcome } from "../runtime/port.ts";
 import type { Binding, WorkerModule } from "./script.ts";
 
 /**
@@ -106,9 +106,9 @@ export interface ScriptRef {
  */
 export interface LiveWorkers {
   email(ref: ScriptRef, mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
-  fetch(ref: ScriptRef, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
+  fetch(ref: ScriptRef, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   upgrade(ref: ScriptRef, request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  scheduled(ref: ScriptRef, event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
+  scheduled(ref: ScriptRef, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   close(): Promise<void>;
 }
 

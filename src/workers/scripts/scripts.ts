@@ -22,7 +22,7 @@ import type { LiveVersions } from "./live-versions.ts";
 import { readModules } from "./module-objects.ts";
 import { createModuleSweep, type ModuleSweepOptions } from "./module-sweep.ts";
 import { addScript } from "./new-script.ts";
-import type { Parts } from "./deps.ts";
+import type { ScriptsDeps } from "./deps.ts";
 import type { BindingTargets, Scripts } from "./port.ts";
 import { listSchedules, replaceSchedules } from "./schedules-table.ts";
 import type { ScriptsTables } from "./schema.ts";
@@ -77,8 +77,8 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     maxWaiting: limits.waitingDeploys,
     full: (limit, key) => workerErrors.tooManyDeploys({ limit, script: key.slice(key.indexOf("/") + 1) }),
   });
-  const serialize: Parts["serialize"] = (account, name, change) => queue(`${account}/${name}`, change);
-  const parts: Parts = { ...options, clock, ids, log, limits, serialize };
+  const serialize: ScriptsDeps["serialize"] = (account, name, change) => queue(`${account}/${name}`, change);
+  const parts: ScriptsDeps = { ...options, clock, ids, log, limits, serialize };
   const tables = db.tables<ScriptsTables>();
   const read = scriptReader(tables);
   const make = createVersionBuilder(parts);

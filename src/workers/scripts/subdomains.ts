@@ -28,11 +28,11 @@ export function createSubdomains({
     async of(account) {
       const found = await findSubdomain(tables, account);
       if (found !== undefined) return found;
-      const wish = labelFrom(await accountName(account));
-      const unique = `${wish.slice(0, 50)}-${createHash("sha256").update(account).digest("hex").slice(0, 8)}`;
+      const preferredLabel = labelFrom(await accountName(account));
+      const unique = `${preferredLabel.slice(0, 50)}-${createHash("sha256").update(account).digest("hex").slice(0, 8)}`;
       // Another account may have the first label; the second is in use only if another account deliberately chose it.
       return (
-        (await claim(account, wish)) ||
+        (await claim(account, preferredLabel)) ||
         (await claim(account, unique)) ||
         claim(account, `w-${createHash("sha256").update(unique).digest("hex").slice(0, 32)}`)
       );

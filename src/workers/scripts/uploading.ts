@@ -1,15 +1,15 @@
 import { resolveBindings, type BindingSources } from "./bindings.ts";
 import { checkCompatibilityDate, checkFlags, checkModules } from "./checks.ts";
-import type { Parts } from "./deps.ts";
+import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Upload } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
-import type { Base, Content } from "./version-builder.ts";
+import type { Base, VersionContent } from "./version-builder.ts";
 import { findVersion } from "./versions-table.ts";
 
 /** Sources for the bindings of a new version based on `base`. */
 export function sourcesOf(
   { scriptId, latest }: Base,
-  { db, secrets, limits }: Pick<Parts, "db" | "secrets" | "limits">,
+  { db, secrets, limits }: Pick<ScriptsDeps, "db" | "secrets" | "limits">,
 ): BindingSources {
   return {
     scriptId,
@@ -26,9 +26,9 @@ export function sourcesOf(
 /** Checks the upload itself once, and its references to the base whenever the base changes. */
 export function planUpload(
   upload: Upload,
-  parts: Pick<Parts, "db" | "secrets" | "limits" | "clock">,
+  parts: Pick<ScriptsDeps, "db" | "secrets" | "limits" | "clock">,
   deploy: Annotations | undefined,
-): (base: Base) => Promise<Content> {
+): (base: Base) => Promise<VersionContent> {
   const { limits, clock } = parts;
   checkModules(upload, limits);
   const { format, main, modules } = upload;

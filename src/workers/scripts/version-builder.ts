@@ -5,7 +5,7 @@ import { checkTargets } from "./bindings.ts";
 import { announce, writeDeployment } from "./deploying.ts";
 import type { DeploymentRecord } from "./deployments-table.ts";
 import { storeModules } from "./module-objects.ts";
-import type { Parts } from "./deps.ts";
+import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Author, ScriptSettings, UploadedModule, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { addScript } from "./new-script.ts";
@@ -18,7 +18,7 @@ import {
   type ModuleRecord,
   type VersionRecord,
 } from "./versions-table.ts";
-import { workerOf } from "./worker.ts";
+import { workerScriptOf } from "./worker.ts";
 
 /** The starting point of a new version. */
 export interface Base {
@@ -31,7 +31,7 @@ export interface Base {
 }
 
 /** The content of a new version. */
-export interface Content extends Pick<
+export interface VersionContent extends Pick<
   Version,
   "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "annotations"
 > {
@@ -48,7 +48,7 @@ interface VersionRequest {
   create: boolean;
   settings?: Partial<ScriptSettings>;
   /** Called again if another process was faster and the base has changed. */
-  plan(base: Base): Promise<Content>;
+  plan(base: Base): Promise<VersionContent>;
 }
 
 interface Made {
@@ -64,7 +64,7 @@ const ATTEMPTS = 10;
  * Creates a version: tests it, stores its modules, then writes version and deployment in one transaction. Any failure
  * leaves the worker unchanged; modules without a version are swept.
  */
-export function createVersionBuilder(parts: Parts) {
+export function createVersionBuilder(parts: ScriptsDeps) {
   const { db, objects, secrets, live, targets, clock, ids, limits, serialize } = parts;
   const tables = db.tables<ScriptsTables>();
 
@@ -142,7 +142,9 @@ export function createVersionBuilder(parts: Parts) {
     const { modules, deploy, ...content } = await request.plan(base);
     await checkTargets(content.bindings, request.account, targets);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account };
-    const trial = await live.tryOut(workerOf({ ...identity, ...content }, { name: request.name, modules, secrets }));
+    const trial = await live.tryOut(
+      workerScriptOf({ ...identity, ...content }, { name: request.name, modules, secrets }),
+    );
     let kept = false;
     try {
       const records = await storeModules(modules, [...base.modules, ...written], { objects, ids });
@@ -184,7 +186,7 @@ export function createVersionBuilder(parts: Parts) {
 
 /** Covers everything that runs, but not the annotations. */
 function etagOf(
-  { format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<Content, "modules" | "deploy">,
+  { format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<VersionContent, "modules" | "deploy">,
   modules: ModuleRecord[],
 ): string {
   const runs = [

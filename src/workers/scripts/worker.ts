@@ -14,11 +14,11 @@ type Runnable = Pick<
 >;
 
 /** The runtime's key for a version. */
-export const keyOf = ({ account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">): string =>
+export const versionKey = ({ account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">): string =>
   `${account}/${scriptId}/${id}`;
 
 /** A version for the runtime, with its secrets opened. */
-export function workerOf(
+export function workerScriptOf(
   version: Runnable,
   { name, modules, secrets }: { name: string; modules: UploadedModule[]; secrets: Secrets },
 ): WorkerScript {
@@ -26,7 +26,7 @@ export function workerOf(
   return {
     name,
     version: version.id,
-    key: keyOf(version),
+    key: versionKey(version),
     account: version.account,
     format: version.format,
     main: version.main,
@@ -52,7 +52,7 @@ export async function loadWorker(
   if (version === undefined || script === undefined)
     throw workerErrors.versionMissing({ version: id, script: script?.name ?? "that had it" });
   const modules = await readModules(await listModules(tables, id), objects);
-  return { worker: workerOf(version, { name: script.name, modules, secrets }), size: version.size };
+  return { worker: workerScriptOf(version, { name: script.name, modules, secrets }), size: version.size };
 }
 
 /** wrangler sends the source map of `index.js` as `index.js.map`. */

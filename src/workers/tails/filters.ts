@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { tailErrors } from "./errors.ts";
-import type { Trace } from "./trace.ts";
+import type { TraceRecord } from "./trace.ts";
 
 /** A filter of `POST …/tails`; a record must pass all filters of the tail. */
 export type TailFilter =
@@ -87,7 +87,7 @@ function texts(name: string, value: unknown): string[] {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-export type Passes = (trace: Trace) => boolean;
+export type Passes = (trace: TraceRecord) => boolean;
 
 /**
  * `random` returns 0 to 1 and decides about sampling, which comes last: only records that pass the other filters are
@@ -117,9 +117,9 @@ function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): Passes
   };
 }
 
-const requestOf = ({ event }: Trace) => (event !== null && "request" in event ? event.request : undefined);
+const requestOf = ({ event }: TraceRecord) => (event !== null && "request" in event ? event.request : undefined);
 
-const textsOf = ({ logs, exceptions }: Trace): string[] => [
+const textsOf = ({ logs, exceptions }: TraceRecord): string[] => [
   ...logs.flatMap(({ message }) =>
     message.map((part) => (typeof part === "string" ? part : (JSON.stringify(part) ?? "undefined"))),
   ),

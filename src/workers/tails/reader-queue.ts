@@ -26,7 +26,7 @@ export function createReaderQueue({ write, notice, maxRecords, maxBytes }: Reade
 
   const isFull = (text: string) => waiting.length >= maxRecords || bytes + text.length > maxBytes;
   /** Sends one notice for a whole series of losses: records are accepted again once there is space for many. */
-  const hasRoomAgain = () => waiting.length <= maxRecords / 2 && bytes <= maxBytes / 2;
+  const isHalfEmpty = () => waiting.length <= maxRecords / 2 && bytes <= maxBytes / 2;
 
   function send(text: string) {
     if (blocked) {
@@ -46,7 +46,7 @@ export function createReaderQueue({ write, notice, maxRecords, maxBytes }: Reade
 
   return {
     push(text) {
-      if (lost > 0 && hasRoomAgain()) tellLoss();
+      if (lost > 0 && isHalfEmpty()) tellLoss();
       if (lost > 0 || (blocked && isFull(text))) lost++;
       else send(text);
     },

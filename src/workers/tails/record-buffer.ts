@@ -45,7 +45,7 @@ export function createRecordBuffer({
   let writing: Promise<void> | undefined;
   const lost = new Map<string, { script: string; count: number }>();
 
-  function hasRoom(bytes: number): boolean {
+  function fits(bytes: number): boolean {
     if (clock.now() - window.start >= limits.bufferMs) window = { start: clock.now(), records: 0, bytes: 0 };
     return (
       pending.length < MAX_PENDING &&
@@ -95,7 +95,7 @@ export function createRecordBuffer({
 
   return {
     add({ id, script }, text) {
-      if (!hasRoom(text.length)) return lose(id, script);
+      if (!fits(text.length)) return lose(id, script);
       tellLoss(id);
       put(id, script, text);
       writing ??= writeAll();

@@ -144,10 +144,10 @@ export function tailsConformance(engine: TestEngine): void {
   );
 
   const revoked = new Set<string>();
-  const asked: unknown[] = [];
+  const requested: unknown[] = [];
   tailsTest(
     "a tail ends with its token in every process and cannot be reopened",
-    { processes: 2, mayRead: async (tail) => (asked.push(tail), !revoked.has(tail.token)) },
+    { processes: 2, mayRead: async (tail) => (requested.push(tail), !revoked.has(tail.token)) },
     async ({ nodes, clock }) => {
       const [api, holder] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
       const { id } = await api.tails.create(ACCOUNT, SCRIPT, { token: "one" });
@@ -155,7 +155,7 @@ export function tailsConformance(engine: TestEngine): void {
       const [reader, unread, stays] = [fakeReader(), fakeReader(), fakeReader()];
       await holder.tails.read(id, reader.connection);
       await holder.tails.read(other.id, stays.connection);
-      assert.deepEqual(asked[0], { token: "one", account: ACCOUNT, createdAt: clock.now() });
+      assert.deepEqual(requested[0], { token: "one", account: ACCOUNT, createdAt: clock.now() });
       await holder.tails.recheck();
       revoked.add("one");
       assert.equal(await holder.tails.read(id, unread.connection), undefined);
@@ -253,14 +253,14 @@ export function tailsConformance(engine: TestEngine): void {
     const count = async () =>
       (await db.tables<{ tail_records: { tail_id: string } }>().selectFrom("tail_records").selectAll().execute())
         .length;
-    const told = fakeReader();
+    const otherReader = fakeReader();
     const other = await tails.create(ACCOUNT, "other", {});
     runtime.tell();
     runtime.tell({ script: "other", logs: logOf("there") });
-    await tails.read(other.id, told.connection);
+    await tails.read(other.id, otherReader.connection);
     // Records are written in batches: once the other tail's record has arrived, the earlier ones are in the table as
     // well.
-    await told.got(1);
+    await otherReader.got(1);
     assert.equal(await count(), 1);
     clock.advance(61_000);
     await tails.beat();
@@ -268,7 +268,7 @@ export function tailsConformance(engine: TestEngine): void {
     clock.advance(120_000);
     runtime.tell();
     runtime.tell({ script: "other", logs: logOf("read") });
-    await told.got(2);
+    await otherReader.got(2);
     const reader = fakeReader();
     await tails.read(id, reader.connection);
     runtime.tell({ logs: logOf("now") });

@@ -1,6 +1,6 @@
 import type { Invocation } from "../runtime/port.ts";
 import type { ReaderConnection } from "./port.ts";
-import type { Trace } from "./trace.ts";
+import type { TraceRecord } from "./trace.ts";
 
 /** Helpers for the tests in this folder: records, a runtime that only emits them, readers that store them. */
 
@@ -38,7 +38,7 @@ export function fakeRuntime() {
 
 /** Stores what it receives; `got(n)` waits for the nth record. */
 export function fakeReader() {
-  const traces: Trace[] = [];
+  const traces: TraceRecord[] = [];
   const waiting = new Set<() => void>();
   let closes = 0;
   let blocked = false;
@@ -57,7 +57,7 @@ export function fakeReader() {
     });
   const connection: ReaderConnection = {
     write(text) {
-      traces.push(JSON.parse(text) as Trace);
+      traces.push(JSON.parse(text) as TraceRecord);
       wake();
       return !blocked;
     },

@@ -2,7 +2,7 @@ import type { Invocation, ThrownException } from "../runtime/port.ts";
 import { redactUrl } from "./redact-url.ts";
 
 /** One record in the `trace-v1` format: a JSON object in a text frame. Clients pass unknown fields through. */
-export interface Trace {
+export interface TraceRecord {
   outcome: TraceOutcome;
   scriptName: string;
   scriptVersion: { id: string };
@@ -31,7 +31,7 @@ type TraceEvent =
   /** About the tail itself, not the worker; clients print the message. */
   | { type: "overload"; message: string };
 
-export function traceOf(invocation: Invocation): Trace {
+export function traceOf(invocation: Invocation): TraceRecord {
   const { outcome, event, startedAt, wallMs, logs, exception, exceptions, script, version } = invocation;
   const end = startedAt.getTime() + wallMs;
   return {
@@ -46,7 +46,7 @@ export function traceOf(invocation: Invocation): Trace {
 }
 
 /** Notifies a reader of lost records. */
-export const lossTrace = (script: string, lost: number, at: number): Trace => ({
+export const lossTrace = (script: string, lost: number, at: number): TraceRecord => ({
   ...emptyTrace(script, "", at),
   event: {
     type: "overload",
@@ -54,7 +54,7 @@ export const lossTrace = (script: string, lost: number, at: number): Trace => ({
   },
 });
 
-const emptyTrace = (scriptName: string, version: string, eventTimestamp: number): Trace => ({
+const emptyTrace = (scriptName: string, version: string, eventTimestamp: number): TraceRecord => ({
   outcome: "ok",
   scriptName,
   scriptVersion: { id: version },
@@ -106,7 +106,7 @@ function absolute(url: string, headers: Record<string, string>): string {
  * An exception thrown by a handler ends it, so the exception's time is the end of the handler. The first line of a
  * stack repeats the name and message in the other fields.
  */
-function exceptionOf({ name, message, stack, at }: ThrownException, end: number): Trace["exceptions"][number] {
+function exceptionOf({ name, message, stack, at }: ThrownException, end: number): TraceRecord["exceptions"][number] {
   const head = `${name}: ${message}`;
   const frames = stack?.startsWith(head) === true ? stack.slice(head.length).replace(/^\n/, "") : stack;
   return {

@@ -3,7 +3,7 @@ import {
   isWithin,
   RCODE,
   type RecordSet,
-  type Reply,
+  type DnsReply,
   SOA_TIMES,
   typeNumber,
 } from "../../protocol/dns/index.ts";
@@ -30,7 +30,7 @@ const ADDRESS_TYPES = new Map([
 const MAX_CHAIN = 10;
 
 /** The answer to a query of class IN (RFC 1034 4.3.2). */
-export async function answerQuestion(parts: AnswerDeps, name: string, type: number): Promise<Reply> {
+export async function answerQuestion(parts: AnswerDeps, name: string, type: number): Promise<DnsReply> {
   const zone = await zoneFor(parts.zones, name, type);
   if (zone === undefined) return bareReply(RCODE.refused);
   const chain: RecordSet[] = [];
@@ -55,7 +55,7 @@ async function zoneFor(zones: ServedZones, name: string, type: number): Promise<
   return (await zones.find(name.slice(name.indexOf(".") + 1))) ?? zone;
 }
 
-type Step = Reply | { alias: RecordSet; target: string };
+type Step = DnsReply | { alias: RecordSet; target: string };
 
 async function answerAt(parts: AnswerDeps, zone: ServedZone, name: string, type: number): Promise<Step> {
   const { zones, flatten } = parts;
@@ -87,7 +87,7 @@ function setOf(node: Node, type: number): NodeSet | undefined {
   return undefined;
 }
 
-const found = (answer: RecordSet[], additional: RecordSet[] = []): Reply => ({
+const found = (answer: RecordSet[], additional: RecordSet[] = []): DnsReply => ({
   rcode: RCODE.noError,
   authoritative: true,
   answer,
@@ -96,7 +96,7 @@ const found = (answer: RecordSet[], additional: RecordSet[] = []): Reply => ({
 });
 
 /** RFC 2308 3: the negative TTL is the smaller of the SOA's TTL and its MINIMUM field. */
-const negative = (zone: ServedZone, rcode: number): Reply => ({
+const negative = (zone: ServedZone, rcode: number): DnsReply => ({
   rcode,
   authoritative: true,
   answer: [],
@@ -104,7 +104,7 @@ const negative = (zone: ServedZone, rcode: number): Reply => ({
   additional: [],
 });
 
-async function referral(zones: ServedZones, zone: ServedZone, cut: string, servers: NodeSet): Promise<Reply> {
+async function referral(zones: ServedZones, zone: ServedZone, cut: string, servers: NodeSet): Promise<DnsReply> {
   return {
     ...bareReply(RCODE.noError),
     authority: [recordSet(cut, servers)],

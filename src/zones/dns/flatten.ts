@@ -1,11 +1,11 @@
 import type { Clock } from "../../kernel/index.ts";
-import { bareReply, RCODE, type Reply } from "../../protocol/dns/index.ts";
+import { bareReply, RCODE, type DnsReply } from "../../protocol/dns/index.ts";
 import { createAddressCache, type AddressType, type LookUpAddresses } from "./address-cache.ts";
 import { findPlace, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZones } from "./served.ts";
 
 /** Answers a CNAME with the addresses of its target; `none` builds the answer if the target has no addresses. */
-export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;
+export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => DnsReply) => Promise<DnsReply>;
 
 interface FlattenDeps {
   zones: ServedZones;
@@ -21,15 +21,15 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
 
   // An error instead of an empty answer: resolvers would cache the empty answer, and senders would assume that the
   // domain has no address (RFC 8914 4.1).
-  const cannot = (text: string): Reply => bareReply(RCODE.servFail, { code: 0, text });
+  const cannot = (text: string): DnsReply => bareReply(RCODE.servFail, { code: 0, text });
 
   async function outside(
     name: string,
     host: string,
     alias: NodeSet,
     type: AddressType,
-    none: () => Reply,
-  ): Promise<Reply> {
+    none: () => DnsReply,
+  ): Promise<DnsReply> {
     if (cache === undefined)
       return cannot(
         `The CNAME at ${name} leads to ${host}, which is not served here, and no resolver is set that could look it up.`,
@@ -68,7 +68,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
   };
 }
 
-const addressReply = (name: string, set: NodeSet): Reply => ({
+const addressReply = (name: string, set: NodeSet): DnsReply => ({
   ...bareReply(RCODE.noError),
   authoritative: true,
   answer: [recordSet(name, set)],

@@ -5,7 +5,7 @@ import {
   type RecordSet,
   type RecordType,
   typeNumber,
-  writeData,
+  writeRecordData,
 } from "../../protocol/dns/index.ts";
 import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
 
@@ -91,5 +91,5 @@ export const recordSet = (name: string, { type, ttl, data }: NodeSet): RecordSet
   name,
   type: typeNumber(type),
   ttl,
-  data: data.map((one) => (out) => writeData(type, one, out)),
+  data: data.map((one) => (out) => writeRecordData(type, one, out)),
 });

@@ -2,7 +2,7 @@ import { isIPv4 } from "node:net";
 import type { Clock } from "../../kernel/index.ts";
 import { addressOctets } from "../../protocol/dns/index.ts";
 
-export interface RateLimit {
+export interface ResponseRateLimit {
   /** Responses per second to one network (IPv4 /24, IPv6 /56). */
   perSecond: number;
   /** Burst size. Default: the number for two seconds. */
@@ -10,21 +10,21 @@ export interface RateLimit {
 }
 
 /** "truncate": the response has TC set and no records, so that a genuine client retries over TCP. */
-export type Verdict = "answer" | "truncate" | "drop";
+export type RateLimitDecision = "answer" | "truncate" | "drop";
 
 /** Maximum number of networks; the least recently seen ones are evicted first. */
 const MAX_NETWORKS = 20_000;
 
 /** A token bucket per network that queries over UDP, where addresses can be forged. Prevents amplification attacks. */
 export function createRateLimit(
-  { perSecond, burst = 2 * perSecond }: RateLimit,
+  { perSecond, burst = 2 * perSecond }: ResponseRateLimit,
   clock: Clock,
   max = MAX_NETWORKS,
-): (address: string) => Verdict {
+): (address: string) => RateLimitDecision {
   const buckets = new Map<string, { left: number; at: number; over: number }>();
 
   return (address) => {
-    const network = networkOf(address);
+    const network = rateLimitNetwork(address);
     const now = clock.now();
     const bucket = buckets.get(network) ?? { left: burst, at: now, over: 0 };
     buckets.delete(network);
@@ -42,7 +42,7 @@ export function createRateLimit(
   };
 }
 
-export function networkOf(address: string): string {
+export function rateLimitNetwork(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
   if (isIPv4(plain)) return plain.slice(0, plain.lastIndexOf("."));
   return addressOctets(plain).toString("hex", 0, 7);

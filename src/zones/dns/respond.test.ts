@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
-import { FLAG, type RecordDraft, UDP_PAYLOAD } from "../../protocol/dns/index.ts";
+import { HEADER_FLAG, type WireRecord, UDP_PAYLOAD } from "../../protocol/dns/index.ts";
 import { numberOf, readTestMessage, testQuery } from "../../protocol/dns/message.testing.ts";
 import { answerQuestion } from "./answer.ts";
 import { EXAMPLE, zonesOf } from "./dns.testing.ts";
@@ -15,14 +15,14 @@ const parts = { zones, flatten: createFlatten({ zones, clock }) };
 const respond = createRespond({ clock, log: silentLog, answer: (name, type) => answerQuestion(parts, name, type) });
 
 const DNSSEC_OK = 0x8000;
-const opt = (version: number, payload = 1232): RecordDraft => ({
+const opt = (version: number, payload = 1232): WireRecord => ({
   name: ".",
   type: numberOf("OPT"),
   class: payload,
   ttl: (version << 16) | DNSSEC_OK,
 });
-const query = (name = "example.com", type = "A", additionals: RecordDraft[] = []) =>
-  testQuery({ id: 0x1234, flags: FLAG.recursionDesired, name, type, additionals });
+const query = (name = "example.com", type = "A", additionals: WireRecord[] = []) =>
+  testQuery({ id: 0x1234, flags: HEADER_FLAG.recursionDesired, name, type, additionals });
 const header = async (message: Buffer) => {
   const reply = await respond(message, "udp");
   return (

@@ -6,9 +6,9 @@ import {
   MAX_MESSAGE,
   type Query,
   RCODE,
-  readHeader,
+  readDnsHeader,
   readQuery,
-  type Reply,
+  type DnsReply,
   udpLimit,
   writeBareHeader,
   writeReply,
@@ -30,14 +30,14 @@ export function createRespond({
   clock,
   log,
 }: {
-  answer: (name: string, type: number) => Promise<Reply>;
+  answer: (name: string, type: number) => Promise<DnsReply>;
   clock: Clock;
   log: Log;
 }): Respond {
   let lastLogged = -Infinity;
 
   return async (message, over) => {
-    const header = readHeader(message);
+    const header = readDnsHeader(message);
     // Answering a response could cause a loop.
     if (header === undefined || header.response) return undefined;
     if (header.opcode !== QUERY) return writeBareHeader(header, RCODE.notImp);
@@ -51,7 +51,7 @@ export function createRespond({
     }
   };
 
-  async function replyTo(query: Query): Promise<Reply> {
+  async function replyTo(query: Query): Promise<DnsReply> {
     // RFC 6891 6.1.3: only version 0 is supported.
     if (query.edns !== undefined && query.edns.version !== 0) return bareReply(RCODE.badVersion);
     // RFC 8945 5.2.1: the key is unknown to this server.

@@ -6,7 +6,7 @@ import { answerQuestion } from "./answer.ts";
 import { createCachedZones } from "./cached-zones.ts";
 import type { LookUpAddresses } from "./address-cache.ts";
 import { createFlatten } from "./flatten.ts";
-import { createRateLimit, type RateLimit, type Verdict } from "./rate-limit.ts";
+import { createRateLimit, type ResponseRateLimit, type RateLimitDecision } from "./rate-limit.ts";
 import { createRespond, type Respond } from "./respond.ts";
 import type { ServedZones } from "./served.ts";
 import { listenTcp, type TcpBounds, type TcpListener } from "./tcp.ts";
@@ -24,7 +24,7 @@ export interface DnsServerOptions {
   /** 0 selects a free port, the same for all addresses. */
   port: number;
   /** Default 200 per second. Null: no limit. */
-  rateLimit?: RateLimit | null;
+  rateLimit?: ResponseRateLimit | null;
   tcp?: TcpBounds;
   /** Looks up external targets of CNAMEs at the apex. */
   lookUp?: LookUpAddresses;
@@ -37,7 +37,7 @@ interface DnsServer {
   close(): Promise<void>;
 }
 
-const DEFAULT_RATE: RateLimit = { perSecond: 200 };
+const DEFAULT_RATE: ResponseRateLimit = { perSecond: 200 };
 /** Another process may be using the UDP port although the TCP port was free. */
 const ATTEMPTS = 10;
 
@@ -67,7 +67,8 @@ export async function startDnsServer({
           if (reply !== undefined) onAnswer({ over, rcode: RCODE_NAMES[reply[3]! & 15] ?? "other" });
           return reply;
         };
-  const limit: (address: string) => Verdict = rateLimit === null ? () => "answer" : createRateLimit(rateLimit, clock);
+  const limit: (address: string) => RateLimitDecision =
+    rateLimit === null ? () => "answer" : createRateLimit(rateLimit, clock);
 
   for (let attempt = 1; ; attempt++) {
     const open: { close(): Promise<void> }[] = [];

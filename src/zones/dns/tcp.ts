@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Log } from "../../kernel/index.ts";
-import { networkOf } from "./rate-limit.ts";
+import { rateLimitNetwork } from "./rate-limit.ts";
 import type { Respond } from "./respond.ts";
 
 export interface TcpBounds {
@@ -38,7 +38,7 @@ export async function listenTcp(
   const open = new Map<Socket, string>();
 
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    const network = socket.remoteAddress === undefined ? "" : networkOf(socket.remoteAddress);
+    const network = socket.remoteAddress === undefined ? "" : rateLimitNetwork(socket.remoteAddress);
     if (network === "" || countOf(network) >= perNetwork) return socket.destroy();
     if (open.size >= connections) open.keys().next().value!.destroy();
     open.set(socket, network);

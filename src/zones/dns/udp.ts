@@ -2,13 +2,13 @@ import { createSocket, type Socket } from "node:dgram";
 import { isIPv6 } from "node:net";
 import { once } from "node:events";
 import type { Log } from "../../kernel/index.ts";
-import type { Verdict } from "./rate-limit.ts";
+import type { RateLimitDecision } from "./rate-limit.ts";
 import type { Respond } from "./respond.ts";
 
 interface UdpDeps {
   respond: Respond;
   log: Log;
-  limit: (address: string) => Verdict;
+  limit: (address: string) => RateLimitDecision;
 }
 
 /** Maximum number of queries in progress; further ones are dropped, and the client retries. */

@@ -3,7 +3,7 @@ import { UserError } from "../../kernel/index.ts";
 import { checkConflicts } from "./conflicts.ts";
 import { newRecord } from "./change.ts";
 import { insertRecords } from "./records-table.ts";
-import type { Executor } from "../tables.ts";
+import type { ZonesExecutor } from "../tables.ts";
 import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
 const AT_ONCE = 500;
@@ -13,7 +13,7 @@ const AT_ONCE = 500;
  * cannot be added.
  */
 export async function addMissing(
-  tx: Executor,
+  tx: ZonesExecutor,
   zone: RecordZone,
   drafts: readonly RecordDraft[],
   birth: () => { id: string; now: number },

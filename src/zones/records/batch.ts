@@ -1,5 +1,5 @@
 import { zoneErrors } from "../errors.ts";
-import { draftOf, patched, type ChangeRecords } from "./change.ts";
+import { recordDraft, patched, type ChangeRecords } from "./change.ts";
 import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
 
 export interface Batch {
@@ -23,15 +23,15 @@ export async function runBatch(
   if (deletes.length + patches.length + puts.length + posts.length > MAX_BATCH)
     throw zoneErrors.batchTooLarge({ limit: MAX_BATCH });
   const [putDrafts, postDrafts] = [
-    puts.map(({ request }) => draftOf(request, zone)),
-    posts.map((request) => draftOf(request, zone)),
+    puts.map(({ request }) => recordDraft(request, zone)),
+    posts.map((request) => recordDraft(request, zone)),
   ];
   return change(zone, async (steps) => {
     const done: BatchResult = { deletes: [], patches: [], puts: [], posts: [] };
     for (const id of deletes) done.deletes.push(await steps.remove(await steps.changeable(id)));
     for (const { id, change: some } of patches) {
       const before = await steps.changeable(id);
-      done.patches.push(await steps.replace(before, draftOf(patched(before, some), zone)));
+      done.patches.push(await steps.replace(before, recordDraft(patched(before, some), zone)));
     }
     for (const [index, { id }] of puts.entries())
       done.puts.push(await steps.replace(await steps.changeable(id), putDrafts[index]!));

@@ -2,8 +2,8 @@ import type { Clock, Ids } from "../../kernel/index.ts";
 import { createKeyedQueue } from "../../kernel/keyed-queue.ts";
 import { isUniqueViolation, type Db, type Versions } from "../../store/index.ts";
 import { zoneErrors } from "../errors.ts";
-import type { Executor, ZoneTables } from "../tables.ts";
-import { checkRecord, digestOf } from "./check.ts";
+import type { ZonesExecutor, ZoneTables } from "../tables.ts";
+import { checkRecord, recordDigest } from "./check.ts";
 import { checkConflicts } from "./conflicts.ts";
 import {
   bumpSerial,
@@ -38,7 +38,7 @@ interface Keeping {
 
 /** The operations that change records, within one transaction. */
 interface ChangeSteps {
-  tx: Executor;
+  tx: ZonesExecutor;
   zone: RecordZone;
   add(draft: RecordDraft, keeping?: Keeping): Promise<DnsRecord>;
   replace(before: DnsRecord, draft: RecordDraft): Promise<DnsRecord>;
@@ -78,7 +78,7 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
     }
   }
 
-  function steps(tx: Executor, zone: RecordZone): ChangeSteps {
+  function steps(tx: ZonesExecutor, zone: RecordZone): ChangeSteps {
     const find = recordById(tx);
     return {
       tx,
@@ -92,7 +92,8 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
       async replace(before, draft) {
         await checkConflicts(tx, zone, draft, before.id);
         const now = clock.now();
-        const same = before.type === draft.type && before.name === draft.name && digestOf(before) === digestOf(draft);
+        const same =
+          before.type === draft.type && before.name === draft.name && recordDigest(before) === recordDigest(draft);
         const record: DnsRecord = {
           ...before,
           ...draft,
@@ -178,4 +179,4 @@ export function patched(record: DnsRecord, change: Partial<RecordRequest>): Reco
   };
 }
 
-export const draftOf = (request: RecordRequest, zone: RecordZone): RecordDraft => checkRecord(request, zone.name);
+export const recordDraft = (request: RecordRequest, zone: RecordZone): RecordDraft => checkRecord(request, zone.name);

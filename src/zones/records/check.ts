@@ -10,10 +10,10 @@ import {
   octetsOf,
   readData,
   RecordDataError,
-  words,
+  splitWords,
   type RecordData,
   type RecordType,
-  type Token,
+  type MasterFileToken,
 } from "../../protocol/dns/index.ts";
 import { zoneErrors } from "../errors.ts";
 import { contentOf, hasPriority, isProxiable, showsData } from "./content.ts";
@@ -68,7 +68,7 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
 }
 
 /** Equal for records that a resolver cannot distinguish. */
-export const digestOf = ({ priority, content }: Pick<RecordDraft, "priority" | "content">): string =>
+export const recordDigest = ({ priority, content }: Pick<RecordDraft, "priority" | "content">): string =>
   createHash("sha256")
     .update(`${priority ?? ""} ${content}`)
     .digest("base64url");
@@ -176,7 +176,7 @@ function textOf(content: string): RecordData {
 }
 
 function readContent(type: RecordType, content: string, priority: number | undefined, zone: string): RecordData {
-  const tokens = withoutClass(words(content), type);
+  const tokens = withoutClass(splitWords(content), type);
   // Accepts content with or without a leading priority.
   if (hasPriority(type) && tokens.length === layoutOf(type).length - 1) {
     if (priority === undefined) throw new RecordDataError("priority", "it is missing", true);
@@ -186,7 +186,7 @@ function readContent(type: RecordType, content: string, priority: number | undef
 }
 
 /** The published API has `10 IN SRV 5 8806 example.com` as an example. */
-const withoutClass = (tokens: Token[], type: RecordType): Token[] => {
+const withoutClass = (tokens: MasterFileToken[], type: RecordType): MasterFileToken[] => {
   const at = tokens.findIndex(
     ({ text, quoted }, index) => !quoted && text === "IN" && tokens[index + 1]?.text === type,
   );

@@ -1,11 +1,16 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
 import { zoneErrors } from "../errors.ts";
-import type { Executor } from "../tables.ts";
+import type { ZonesExecutor } from "../tables.ts";
 import { neighbours, type TypeFilter } from "./lookup-table.ts";
 import type { RecordDraft, RecordZone } from "./types.ts";
 
 /** Throws if the record conflicts with existing ones: identical, addressExists, cnameExists, nsExists, hostTaken. */
-export async function checkConflicts(tx: Executor, zone: RecordZone, draft: RecordDraft, self?: string): Promise<void> {
+export async function checkConflicts(
+  tx: ZonesExecutor,
+  zone: RecordZone,
+  draft: RecordDraft,
+  self?: string,
+): Promise<void> {
   const { identical, typeAmong } = neighbours(tx, zone, draft, self);
   if (await identical()) throw zoneErrors.identical();
   const rule = exclusion(draft.type, draft.name === zone.name);

@@ -1,4 +1,4 @@
-import { presentData, readData, words, type RecordData, type RecordType } from "../../protocol/dns/index.ts";
+import { presentData, readData, splitWords, type RecordData, type RecordType } from "../../protocol/dns/index.ts";
 
 /** For these types the priority is a field of the record, not part of the content. */
 const PRIORITY_TYPES = new Set<RecordType>(["MX", "SRV", "URI"]);
@@ -39,4 +39,4 @@ export const dataOf = ({
   type: RecordType;
   content: string;
   priority: number | null;
-}): RecordData => readData(type, words(hasPriority(type) ? `${priority ?? 0} ${content}` : content), { apex: "" });
+}): RecordData => readData(type, splitWords(hasPriority(type) ? `${priority ?? 0} ${content}` : content), { apex: "" });

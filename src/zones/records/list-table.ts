@@ -2,7 +2,7 @@ import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kyse
 import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
 import { quote } from "../../protocol/dns/index.ts";
 import { prepared } from "../../store/index.ts";
-import type { Executor, ZoneTables } from "../tables.ts";
+import type { ZonesExecutor, ZoneTables } from "../tables.ts";
 import { likeText } from "../zones-table.ts";
 import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type Read } from "./records-table.ts";
 import type { DnsRecord } from "./types.ts";
@@ -57,7 +57,7 @@ const ORDERS = {
 
 type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
 
-export function createRecordLister(tables: Executor, read: Read) {
+export function createRecordLister(tables: ZonesExecutor, read: Read) {
   const counts = recordCounts(tables, read);
   const firstPage = prepared((arg) =>
     inOrder(
@@ -230,7 +230,7 @@ function tagFilter(zone: string, { present, absent, exact, startswith, endswith,
 }
 
 /** Records of a zone in the order of the type index, `size` at a time. */
-export async function* allRecords(tables: Executor, zone: string, size = 1000): AsyncGenerator<DnsRecord[]> {
+export async function* allRecords(tables: ZonesExecutor, zone: string, size = 1000): AsyncGenerator<DnsRecord[]> {
   let after: { type: string; name: string; digest: string } | undefined;
   for (;;) {
     let query = inOrder(

@@ -1,11 +1,11 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
-import type { Executor } from "../tables.ts";
-import { digestOf } from "./check.ts";
+import type { ZonesExecutor } from "../tables.ts";
+import { recordDigest } from "./check.ts";
 import { RECORD_COLUMNS, toRecord } from "./records-table.ts";
 import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
 /** The records of one component, by name. */
-export async function recordsOf(db: Executor, zone: string, owner: string): Promise<DnsRecord[]> {
+export async function decodedRecords(db: ZonesExecutor, zone: string, owner: string): Promise<DnsRecord[]> {
   return (
     await db
       .selectFrom("dns_records")
@@ -20,20 +20,24 @@ export async function recordsOf(db: Executor, zone: string, owner: string): Prom
 }
 
 /** The stored record with the same meaning. */
-export async function sameRecord(db: Executor, zone: RecordZone, draft: RecordDraft): Promise<DnsRecord | undefined> {
+export async function sameRecord(
+  db: ZonesExecutor,
+  zone: RecordZone,
+  draft: RecordDraft,
+): Promise<DnsRecord | undefined> {
   const row = await db
     .selectFrom("dns_records")
     .select(RECORD_COLUMNS)
     .where("zone_id", "=", zone.id)
     .where("name", "=", draft.name)
     .where("type", "=", draft.type)
-    .where("digest", "=", digestOf(draft))
+    .where("digest", "=", recordDigest(draft))
     .executeTakeFirst();
   return row && toRecord(row);
 }
 
 export async function recordsAt(
-  db: Executor,
+  db: ZonesExecutor,
   zone: string,
   name: string,
   types?: readonly string[],
@@ -54,7 +58,7 @@ export async function recordsAt(
 export type TypeFilter = { types: RecordType[] } | { allTypesBut: RecordType[] };
 
 /** The records that share a draft's name, except the record `self`. */
-export function neighbours(db: Executor, zone: RecordZone, draft: RecordDraft, self?: string) {
+export function neighbours(db: ZonesExecutor, zone: RecordZone, draft: RecordDraft, self?: string) {
   const there = db
     .selectFrom("dns_records")
     .select(["id", "type"])
@@ -66,7 +70,7 @@ export function neighbours(db: Executor, zone: RecordZone, draft: RecordDraft, s
     identical: async () =>
       (await others
         .where("type", "=", draft.type)
-        .where("digest", "=", digestOf(draft))
+        .where("digest", "=", recordDigest(draft))
         .limit(1)
         .executeTakeFirst()) !== undefined,
     /** The first type among them that matches the filter. */

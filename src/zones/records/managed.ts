@@ -1,8 +1,8 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
-import { draftOf, type ChangeRecords } from "./change.ts";
-import { digestOf } from "./check.ts";
-import { recordsAt, recordsOf, sameRecord } from "./lookup-table.ts";
-import type { Executor } from "../tables.ts";
+import { recordDraft, type ChangeRecords } from "./change.ts";
+import { recordDigest } from "./check.ts";
+import { recordsAt, decodedRecords, sameRecord } from "./lookup-table.ts";
+import type { ZonesExecutor } from "../tables.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
 /** The records that a component needs in a zone. */
@@ -45,13 +45,16 @@ export interface ManagedRecords {
   at(zone: string, name: string, types?: readonly string[], limit?: number): Promise<DnsRecord[]>;
 }
 
-export function createManagedRecords(tables: Executor, change: ChangeRecords): ManagedRecords {
+export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecords): ManagedRecords {
   return {
     async set(zone, { owner, records, locked, meta = null }) {
-      const drafts = new Map(records.map((request) => draftOf(request, zone)).map((draft) => [keyOf(draft), draft]));
+      const drafts = new Map(
+        records.map((request) => recordDraft(request, zone)).map((draft) => [keyOf(draft), draft]),
+      );
       const keeping = { managedBy: owner, locked, meta };
       return change(zone, async ({ tx, add, keep, remove }) => {
-        for (const record of await recordsOf(tx, zone.id, owner)) if (!drafts.has(keyOf(record))) await remove(record);
+        for (const record of await decodedRecords(tx, zone.id, owner))
+          if (!drafts.has(keyOf(record))) await remove(record);
         const kept: DnsRecord[] = [];
         for (const draft of drafts.values()) {
           const there = await sameRecord(tx, zone, draft);
@@ -77,7 +80,7 @@ export function createManagedRecords(tables: Executor, change: ChangeRecords): M
       }),
     lock: (zone, owner, locked, names) =>
       change(zone, async ({ tx, keep }) => {
-        const those = (await recordsOf(tx, zone.id, owner)).filter(
+        const those = (await decodedRecords(tx, zone.id, owner)).filter(
           ({ name }) => names === undefined || names.includes(name),
         );
         for (const record of those) await keep(record, { managedBy: owner, locked, meta: record.meta });
@@ -85,15 +88,15 @@ export function createManagedRecords(tables: Executor, change: ChangeRecords): M
       }),
     remove: (zone, owner) =>
       change(zone, async ({ tx, remove }) => {
-        const those = await recordsOf(tx, zone.id, owner);
+        const those = await decodedRecords(tx, zone.id, owner);
         for (const record of those) await remove(record);
         return those.length;
       }),
-    list: (zone, owner) => recordsOf(tables, zone, owner),
+    list: (zone, owner) => decodedRecords(tables, zone, owner),
     at: (zone, name, types, limit) => recordsAt(tables, zone, name, types, limit),
   };
 }
 
 const isTheirs = ({ managedBy }: DnsRecord, owner: string) => managedBy === null || managedBy === owner;
 
-const keyOf = (record: RecordDraft) => `${record.name} ${record.type} ${digestOf(record)}`;
+const keyOf = (record: RecordDraft) => `${record.name} ${record.type} ${recordDigest(record)}`;

@@ -1,8 +1,8 @@
 import { sql, type Compilable, type Insertable } from "kysely";
 import { prepared } from "../../store/index.ts";
 import type { RecordType } from "../../protocol/dns/index.ts";
-import type { Executor, ZoneTables } from "../tables.ts";
-import { digestOf } from "./check.ts";
+import type { ZonesExecutor, ZoneTables } from "../tables.ts";
+import { recordDigest } from "./check.ts";
 import type { DnsRecord, RecordSettings } from "./types.ts";
 
 const CONTENT_KEY_LENGTH = 120;
@@ -39,11 +39,11 @@ export const RECORD_COLUMNS = [
 /** Runs a read: through Kysely, as in a transaction, or through the prepared `db.read`. */
 export type Read = <Found>(query: Compilable<Found>) => Promise<Found[]>;
 const through =
-  (tables: Executor): Read =>
+  (tables: ZonesExecutor): Read =>
   async (query) =>
     (await tables.executeQuery(query.compile())).rows;
 
-export const recordById = (tables: Executor, read = through(tables)) => {
+export const recordById = (tables: ZonesExecutor, read = through(tables)) => {
   const find = prepared((arg) =>
     tables
       .selectFrom("dns_records")
@@ -60,7 +60,7 @@ export const recordById = (tables: Executor, read = through(tables)) => {
 /** Maximum number of rows per INSERT: SQLite accepts at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500;
 
-export async function insertRecords(tx: Executor, records: readonly DnsRecord[]): Promise<void> {
+export async function insertRecords(tx: ZonesExecutor, records: readonly DnsRecord[]): Promise<void> {
   for (let at = 0; at < records.length; at += ROWS_AT_ONCE) {
     await tx
       .insertInto("dns_records")
@@ -73,7 +73,7 @@ export async function insertRecords(tx: Executor, records: readonly DnsRecord[])
   }
 }
 
-export async function updateRecord(tx: Executor, before: DnsRecord, record: DnsRecord): Promise<void> {
+export async function updateRecord(tx: ZonesExecutor, before: DnsRecord, record: DnsRecord): Promise<void> {
   const { id, zone_id, ...row } = toRow(record);
   await tx.updateTable("dns_records").set(row).where("id", "=", id).where("zone_id", "=", zone_id).execute();
   if (JSON.stringify(before.tags) !== JSON.stringify(record.tags)) {
@@ -86,7 +86,7 @@ export async function updateRecord(tx: Executor, before: DnsRecord, record: DnsR
   }
 }
 
-export async function deleteRecord(tx: Executor, { zone, id, type, tags }: DnsRecord): Promise<void> {
+export async function deleteRecord(tx: ZonesExecutor, { zone, id, type, tags }: DnsRecord): Promise<void> {
   await tx.deleteFrom("dns_records").where("id", "=", id).where("zone_id", "=", zone).execute();
   if (tags.length > 0)
     await tx.deleteFrom("dns_record_tags").where("zone_id", "=", zone).where("record_id", "=", id).execute();
@@ -94,7 +94,7 @@ export async function deleteRecord(tx: Executor, { zone, id, type, tags }: DnsRe
 }
 
 /** Signals a change of the zone to resolvers and secondaries. */
-export async function bumpSerial(tx: Executor, zone: string): Promise<boolean> {
+export async function bumpSerial(tx: ZonesExecutor, zone: string): Promise<boolean> {
   const rows = await tx
     .updateTable("zones")
     .set({ serial: sql<number>`serial + 1` })
@@ -104,7 +104,7 @@ export async function bumpSerial(tx: Executor, zone: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-async function insertTags(tx: Executor, records: readonly DnsRecord[]): Promise<void> {
+async function insertTags(tx: ZonesExecutor, records: readonly DnsRecord[]): Promise<void> {
   const rows = records.flatMap(({ zone, id, tags }) =>
     tags.map((tag) => ({ zone_id: zone, record_id: id, ...tagParts(tag) })),
   );
@@ -126,7 +126,7 @@ function tagParts(tag: string): { name: string; value: string } {
   };
 }
 
-async function count(tx: Executor, zone: string, type: string, by: number): Promise<void> {
+async function count(tx: ZonesExecutor, zone: string, type: string, by: number): Promise<void> {
   await tx
     .insertInto("dns_record_counts")
     .values({ zone_id: zone, type, records: by })
@@ -137,7 +137,7 @@ async function count(tx: Executor, zone: string, type: string, by: number): Prom
 }
 
 /** Counts by type; their sum is the number of records in the zone. */
-export const recordCounts = (tables: Executor, read = through(tables)) => {
+export const recordCounts = (tables: ZonesExecutor, read = through(tables)) => {
   const find = prepared((arg) =>
     tables.selectFrom("dns_record_counts").select(["type", "records"]).where("zone_id", "=", arg<string>("zone")),
   );
@@ -162,7 +162,7 @@ const toRow = (record: DnsRecord): Insertable<Row> & Row => ({
   reversed: reversed(record.name),
   content: record.content,
   content_key: contentKey(record.content),
-  digest: digestOf(record),
+  digest: recordDigest(record),
   priority: record.priority,
   data: json(record.data),
   ttl: record.ttl,

@@ -4,7 +4,7 @@ import { zoneErrors } from "../errors.ts";
 import type { ZoneTables } from "../tables.ts";
 import type { Zone } from "../types.ts";
 import { runBatch, type Batch, type BatchResult } from "./batch.ts";
-import { createRecordChanges, draftOf, patched, type RecordChangeDeps } from "./change.ts";
+import { createRecordChanges, recordDraft, patched, type RecordChangeDeps } from "./change.ts";
 import { allRecords, createRecordLister, type RecordQuery } from "./list-table.ts";
 import { createManagedRecords, type ManagedRecords } from "./managed.ts";
 import { recordById, recordCounts, sumOf } from "./records-table.ts";
@@ -55,17 +55,17 @@ export function createRecords(parts: RecordChangeDeps & { db: Db }): Records {
       return record;
     },
     async create(zone, request) {
-      const draft = draftOf(request, zone);
+      const draft = recordDraft(request, zone);
       return change(zone, ({ add }) => add(draft));
     },
     async replace(zone, id, request) {
-      const draft = draftOf(request, zone);
+      const draft = recordDraft(request, zone);
       return change(zone, async ({ changeable, replace }) => replace(await changeable(id), draft));
     },
     update: (zone, id, some) =>
       change(zone, async ({ changeable, replace }) => {
         const before = await changeable(id);
-        return replace(before, draftOf(patched(before, some), zone));
+        return replace(before, recordDraft(patched(before, some), zone));
       }),
     delete: (zone, id) => change(zone, async ({ changeable, remove }) => void (await remove(await changeable(id)))),
     batch: (zone, batch) => runBatch(change, zone, batch),

@@ -168,7 +168,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
 }
 
 /** Throws databaseNotFound, and `elsewhere` in a process without the files. */
-export async function openDatabase(
+export async function resolveDatabase(
   { list, databases }: D1RouteDeps,
   params: Record<string, string>,
 ): Promise<{ databases: D1Databases; id: string }> {

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { d1Limits } from "../../../workers/index.ts";
 import { route, type Call, type Route } from "../../operation.ts";
-import { ONE_DATABASE, openDatabase, type D1RouteDeps } from "./databases.ts";
+import { ONE_DATABASE, resolveDatabase, type D1RouteDeps } from "./databases.ts";
 
 // D1 validates the values itself and has its own messages.
 const statement = z.object({ sql: z.string(), params: z.array(z.unknown()).nullish() });
@@ -23,11 +23,11 @@ export function queryRoutes(parts: D1RouteDeps): Route[] {
   } as const;
 
   async function run(
-    { params, body: asked, request }: Call<unknown, z.output<typeof body>>,
+    { params, body: requestBody, request }: Call<unknown, z.output<typeof body>>,
     format: "ARRAY_OF_OBJECTS" | "ROWS_AND_COLUMNS",
   ): Promise<Response> {
-    const { databases, id } = await openDatabase(parts, params);
-    const statements = ("batch" in asked ? asked.batch : [asked]).map(({ sql, params: values }) => ({
+    const { databases, id } = await resolveDatabase(parts, params);
+    const statements = ("batch" in requestBody ? requestBody.batch : [requestBody]).map(({ sql, params: values }) => ({
       sql,
       ...(values && { params: values }),
     }));

@@ -153,9 +153,12 @@ describe("import", () => {
     );
     const quick = await send("select 1");
     const running = post("import", slow).then(poll);
-    let told = await post("query", { sql: "select 1" });
-    while (told.status === 200) told = await post("query", { sql: "select 1" });
-    assert.deepEqual([told.status, told.body.errors[0].message], [503, "Currently processing a long-running import."]);
+    let reported = await post("query", { sql: "select 1" });
+    while (reported.status === 200) reported = await post("query", { sql: "select 1" });
+    assert.deepEqual(
+      [reported.status, reported.body.errors[0].message],
+      [503, "Currently processing a long-running import."],
+    );
     assert.deepEqual(code(await post("import", quick)), [503, 7500]);
     const failed = await running;
     assert.match(failed.error, /took longer than 8000 ms/);

@@ -66,7 +66,7 @@ export const showEntry = (entry: Entry): z.input<typeof entrySchema> => ({
 });
 
 /** An entry with its events. */
-export const storySchema = entrySchema.extend({
+export const timelineSchema = entrySchema.extend({
   deliveries: z.array(
     z.object({
       message_id: z.string(),
@@ -83,7 +83,7 @@ export const storySchema = entrySchema.extend({
   events: z.array(z.object({ datetime: time, step: z.string(), detail: z.record(z.string(), z.unknown()) })),
 });
 
-export const showStory = (entry: Entry): z.input<typeof storySchema> => ({
+export const showTimeline = (entry: Entry): z.input<typeof timelineSchema> => ({
   ...showEntry(entry),
   deliveries: entry.deliveries.map((one) => ({
     message_id: one.messageId,

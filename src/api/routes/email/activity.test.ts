@@ -156,8 +156,8 @@ test("the log: is listed, searched, paged by cursor, and shown per message", asy
     ["News", "Hello", [], null],
   );
 
-  const { result: story } = (await call("get", `${LOG}/${body.result[1].id}`)).body;
-  assert.deepEqual(story.deliveries, [
+  const { result: timeline } = (await call("get", `${LOG}/${body.result[1].id}`)).body;
+  assert.deepEqual(timeline.deliveries, [
     {
       message_id: "<copy@here.example>",
       to: "me@else.example",
@@ -171,7 +171,7 @@ test("the log: is listed, searched, paged by cursor, and shown per message", asy
     },
   ]);
   assert.deepEqual(
-    story.events.map(({ step, datetime }: Record<string, string>) => [step, datetime]),
+    timeline.events.map(({ step, datetime }: Record<string, string>) => [step, datetime]),
     [
       ["received", "2026-11-20T12:00:00.000Z"],
       ["delivered", "2026-11-20T12:00:01.000Z"],

@@ -12,7 +12,7 @@ import {
 import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { entrySchema, showEntry, showStory, storySchema } from "./activity-schemas.ts";
+import { entrySchema, showEntry, showTimeline, timelineSchema } from "./activity-schemas.ts";
 
 interface ActivityDeps {
   activity: Pick<Activity, "search" | "get">;
@@ -80,13 +80,13 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
    * The parts of the log that the caller may read. Throws notAllowed if the caller may read none of the requested
    * parts.
    */
-  function readable(caller: Caller, on: Resource, asked: EntryKind | undefined): EntryKind | undefined {
+  function readable(caller: Caller, on: Resource, requested: EntryKind | undefined): EntryKind | undefined {
     const may = (["routing", "sending"] as const).filter(
-      (which) => (asked === undefined || asked === which) && mayRead(caller, which, on),
+      (which) => (requested === undefined || requested === which) && mayRead(caller, which, on),
     );
     if (may.length === 0)
       throw apiErrors.notAllowed({
-        permission: (asked === undefined ? [...READERS.routing, READERS.sending[0]] : READERS[asked])
+        permission: (requested === undefined ? [...READERS.routing, READERS.sending[0]] : READERS[requested])
           .map((permission) => JSON.stringify(permission))
           .join(" or "),
       });
@@ -97,13 +97,13 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
   async function page(
     caller: Caller,
     on: { account: string; zone?: string },
-    { kind: asked, cursor, per_page: limit, ...filter }: z.output<typeof query>,
+    { kind: requested, cursor, per_page: limit, ...filter }: z.output<typeof query>,
     of: { account: string; zone?: string } = on,
   ) {
     const which = readable(
       caller,
       on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone },
-      asked,
+      requested,
     );
     const hidden = on.zone === undefined ? hiddenOf(caller, on.account) : undefined;
     const wanted: EntryQuery = {
@@ -126,7 +126,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     });
   }
 
-  async function story(caller: Caller, on: { account: string; zone?: string }, id: string) {
+  async function timeline(caller: Caller, on: { account: string; zone?: string }, id: string) {
     const entry = await activity.get(on, id).catch(async (err: unknown) => {
       if (on.zone !== undefined || (await operator()) !== on.account) throw err;
       return activity.get({ account: "" }, id);
@@ -138,7 +138,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     );
     // An entry of a zone that a policy denies, requested by a caller who may read the account's other entries.
     if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
-    return answer(showStory(entry));
+    return answer(showTimeline(entry));
   }
 
   const ofZone = async ({ zone_id }: Record<string, string>) => ({
@@ -162,13 +162,13 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         }),
         result: z.array(entrySchema),
       },
-      async ({ params, query: { zone_id, platform, ...asked }, caller }) => {
+      async ({ params, query: { zone_id, platform, ...requested }, caller }) => {
         const on = ofAccount(params);
         if (platform === "false")
-          return page(caller, { ...on, ...(zone_id !== undefined && { zone: zone_id }) }, asked);
-        if ((await operator()) === on.account) return page(caller, on, asked, { account: "" });
-        readable(caller, on, asked.kind);
-        return answer([], { info: { count: 0, per_page: asked.per_page, next_cursor: null } });
+          return page(caller, { ...on, ...(zone_id !== undefined && { zone: zone_id }) }, requested);
+        if ((await operator()) === on.account) return page(caller, on, requested, { account: "" });
+        readable(caller, on, requested.kind);
+        return answer([], { info: { count: 0, per_page: requested.per_page, next_cursor: null } });
       },
     ),
     route(
@@ -179,9 +179,9 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         tag,
         summary: "What became of one message, step by step",
         permission: null,
-        result: storySchema,
+        result: timelineSchema,
       },
-      async ({ params, caller }) => story(caller, ofAccount(params), params.entry_id!),
+      async ({ params, caller }) => timeline(caller, ofAccount(params), params.entry_id!),
     ),
     route(
       {
@@ -194,7 +194,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         query,
         result: z.array(entrySchema),
       },
-      async ({ params, query: asked, caller }) => page(caller, await ofZone(params), asked),
+      async ({ params, query: requested, caller }) => page(caller, await ofZone(params), requested),
     ),
     route(
       {
@@ -204,9 +204,9 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         tag,
         summary: "What became of one message of a zone, step by step",
         permission: null,
-        result: storySchema,
+        result: timelineSchema,
       },
-      async ({ params, caller }) => story(caller, await ofZone(params), params.entry_id!),
+      async ({ params, caller }) => timeline(caller, await ofZone(params), params.entry_id!),
     ),
 
     route(

@@ -5,10 +5,10 @@ import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   accountRuleSchema,
-  partsOf,
+  rulePartsOf,
   planBody,
   planSchema,
-  requestOf,
+  ruleRequestOf,
   ruleBody,
   ruleSchema,
   showChange,
@@ -87,7 +87,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         body: ruleBody,
         result: ruleSchema,
       },
-      async ({ params, body }) => answerRule(await rules.create(await zoneOf(params), requestOf(body))),
+      async ({ params, body }) => answerRule(await rules.create(await zoneOf(params), ruleRequestOf(body))),
     ),
     route(
       {
@@ -112,7 +112,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         body: ruleBody,
         result: ruleSchema,
       },
-      async ({ params, body }) => answerRule(await rules.replaceCatchAll(await zoneOf(params), requestOf(body))),
+      async ({ params, body }) => answerRule(await rules.replaceCatchAll(await zoneOf(params), ruleRequestOf(body))),
     ),
     route(
       {
@@ -138,7 +138,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         result: ruleSchema,
       },
       async ({ params, body }) =>
-        answerRule(await rules.replace(await zoneOf(params), params.rule_identifier!, requestOf(body))),
+        answerRule(await rules.replace(await zoneOf(params), params.rule_identifier!, ruleRequestOf(body))),
     ),
     route(
       {
@@ -200,10 +200,10 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         summary: "What has to change for a Worker to own these addresses; changes nothing",
       },
       async ({ params: { account_id: account }, body, caller }) => {
-        const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: partsOf(rule) }));
+        const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: rulePartsOf(rule) }));
         const planned = await plan(account!, {
           owner: body.owner_worker_tag,
-          rules: (body.rules ?? []).map(partsOf),
+          rules: (body.rules ?? []).map(rulePartsOf),
           catchAll,
           hidden: hiddenZones(caller, account!, "Email Routing Rules Read"),
         });

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type {
-  Action,
+  RuleAction,
   DestinationAddress,
   Matcher,
   NeededRecord,
@@ -15,7 +15,7 @@ const id = z.string().max(32);
 const iso = (ms: number) => new Date(ms).toISOString();
 const status = z.enum(["ready", "unconfigured", "misconfigured", "misconfigured/locked", "unlocked"]);
 
-export const settingsSchema = z.object({
+export const routingSettingsSchema = z.object({
   id,
   tag: id,
   name: z.string(),
@@ -28,7 +28,7 @@ export const settingsSchema = z.object({
   subdomains: z.array(z.object({ id, tag: id, name: z.string(), enabled: z.boolean(), status })),
 });
 
-export const showSettings = (settings: RoutingSettings): z.input<typeof settingsSchema> => ({
+export const showSettings = (settings: RoutingSettings): z.input<typeof routingSettingsSchema> => ({
   id: settings.id,
   tag: settings.id,
   name: settings.name,
@@ -67,7 +67,7 @@ export const planBody = z.object({
   catch_all_rules: z.array(z.object({ target: z.string(), rule: z.object(parts) })).nullish(),
 });
 
-export const partsOf = ({
+export const rulePartsOf = ({
   matchers,
   actions,
   enabled,
@@ -80,8 +80,8 @@ export const partsOf = ({
   enabled: enabled ?? undefined,
 });
 
-export const requestOf = (body: z.output<typeof ruleBody>): RuleRequest => ({
-  ...partsOf(body),
+export const ruleRequestOf = (body: z.output<typeof ruleBody>): RuleRequest => ({
+  ...rulePartsOf(body),
   name: body.name ?? undefined,
   priority: body.priority ?? undefined,
   source: body.source ?? undefined,
@@ -112,7 +112,7 @@ export const ruleSchema = z.object({
 export const accountRuleSchema = ruleSchema.extend({ zone: z.object({ tag: id, name: z.string() }) });
 
 const shownMatchers = (matcher: Matcher) => [matcher];
-const shownActions = (action: Action) => [action];
+const shownActions = (action: RuleAction) => [action];
 
 export const showRule = (rule: Rule): z.input<typeof ruleSchema> => ({
   id: rule.id,

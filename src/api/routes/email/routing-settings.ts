@@ -5,7 +5,7 @@ import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { settingsSchema, showSettings } from "./routing-schemas.ts";
+import { routingSettingsSchema, showSettings } from "./routing-schemas.ts";
 
 export interface EmailRoutingDeps {
   zones: Pick<Zones, "get" | "find">;
@@ -30,7 +30,16 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
 
   const updating = (method: "put" | "patch", id: string, summary: string) =>
     route(
-      { id, method, path: BASE, tag, summary, permission: "Zone Settings Write", body: change, result: settingsSchema },
+      {
+        id,
+        method,
+        path: BASE,
+        tag,
+        summary,
+        permission: "Zone Settings Write",
+        body: change,
+        result: routingSettingsSchema,
+      },
       async ({ params, body }) =>
         answer(
           showSettings(
@@ -59,7 +68,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         permission: "Zone Settings Write",
         body: nameBody,
         bodyOptional: true,
-        result: settingsSchema,
+        result: routingSettingsSchema,
       },
       async ({ params, body }) => {
         const zone = await zoneOf(params);
@@ -77,7 +86,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         tag,
         summary: "Get Email Routing settings",
         permission: "Zone Settings Read",
-        result: settingsSchema,
+        result: routingSettingsSchema,
       },
       async ({ params }) => shown(await zoneOf(params)),
     ),
@@ -140,7 +149,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         path: `${BASE}/settings`,
         tag,
         permission: "Zone Settings Write",
-        result: settingsSchema,
+        result: routingSettingsSchema,
         summary: "Enable or disable Email Routing and hand all mail that no other rule takes to a Worker",
         body: z.object({ enabled: z.boolean().default(true), worker: z.string().min(1).max(90).nullish() }),
       },
@@ -161,7 +170,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         summary: "List the Email Routing settings of an account's zones",
         permission: "Zone Settings Read",
         query: z.object(pageQuery({ max: 50 })),
-        result: z.array(settingsSchema),
+        result: z.array(routingSettingsSchema),
       },
       async ({ params: { account_id: account }, query, caller }) => {
         const page = pageRequest(query);

@@ -84,12 +84,12 @@ test("lists required records and problems with existing ones", async (t) => {
     [needed[4]!.name, needed[4]!.content.slice(0, 30)],
     ["reelpost._domainkey.example.com", "v=DKIM1; h=sha256; k=rsa; p=MI"],
   );
-  const asked = (await call("get", `${base}/dns`, { query: { subdomain: "example.com" } })).body.result;
+  const requested = (await call("get", `${base}/dns`, { query: { subdomain: "example.com" } })).body.result;
   assert.deepEqual(
-    [asked.record, asked.errors.map(({ code }: { code: string }) => code)],
+    [requested.record, requested.errors.map(({ code }: { code: string }) => code)],
     [needed, ["mx.missing", "mx.missing", "mx.missing", "dkim.missing", "spf.missing"]],
   );
-  assert.deepEqual(asked.errors[0], { code: "mx.missing", missing: needed[0] });
+  assert.deepEqual(requested.errors[0], { code: "mx.missing", missing: needed[0] });
   await zones.records.create(await zones.get(zone), {
     type: "MX",
     name: "@",

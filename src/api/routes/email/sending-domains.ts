@@ -8,14 +8,14 @@ import {
   domainSchema,
   iso,
   previewSchema,
-  recordSchema,
+  sendingRecordSchema,
   showDomain,
   showPreview,
-  showRecord,
+  showSendingRecord,
   showStatus,
-  showZone,
+  showSendingZone,
   statusSchema,
-  zoneSchema,
+  sendingZoneSchema,
 } from "./sending-schemas.ts";
 
 export interface SendingDomainsDeps {
@@ -151,10 +151,10 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         tag,
         summary: "List the records that a name needs",
         permission: READ,
-        result: z.array(recordSchema),
+        result: z.array(sendingRecordSchema),
       },
       async ({ params }) => {
-        const records = (await domains.needed(await zoneOf(params), params.subdomain_id!)).map(showRecord);
+        const records = (await domains.needed(await zoneOf(params), params.subdomain_id!)).map(showSendingRecord);
         return answer(records, {
           info: {
             page: 1,
@@ -222,11 +222,11 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         summary: "List the zones of an account that mail is sent from",
         permission: READ,
         query: z.object(pageQuery()),
-        result: z.array(zoneSchema),
+        result: z.array(sendingZoneSchema),
       },
       async ({ params, query }) => {
         const at = pageRequest(query);
-        return pageAnswer(await domains.zones(params.account_id!, at), at, showZone);
+        return pageAnswer(await domains.zones(params.account_id!, at), at, showSendingZone);
       },
     ),
   ];

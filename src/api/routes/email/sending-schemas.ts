@@ -38,7 +38,7 @@ export const showDomain = (domain: SendingDomain): z.input<typeof domainSchema> 
 });
 
 /** wrangler's list command first requests this list of zones to query. */
-export const zoneSchema = z.object({
+export const sendingZoneSchema = z.object({
   id,
   tag: id,
   name: z.string(),
@@ -46,7 +46,7 @@ export const zoneSchema = z.object({
   created: time,
   modified: time,
 });
-export const showZone = (zone: SendingZone): z.input<typeof zoneSchema> => ({
+export const showSendingZone = (zone: SendingZone): z.input<typeof sendingZoneSchema> => ({
   id: zone.id,
   tag: zone.id,
   name: zone.name,
@@ -55,14 +55,14 @@ export const showZone = (zone: SendingZone): z.input<typeof zoneSchema> => ({
   modified: iso(zone.modifiedAt),
 });
 
-export const recordSchema = z.object({
+export const sendingRecordSchema = z.object({
   type: z.enum(["MX", "TXT"]),
   name: z.string(),
   content: z.string(),
   priority: z.number().int().optional(),
   ttl: z.number().int(),
 });
-export const showRecord = (record: NeededRecord): z.input<typeof recordSchema> => record;
+export const showSendingRecord = (record: NeededRecord): z.input<typeof sendingRecordSchema> => record;
 
 const problems = z.array(
   z.object({
@@ -78,12 +78,12 @@ const problems = z.array(
       "dmarc.multiple",
       "domainkey.delegated",
     ]),
-    missing: recordSchema.optional(),
-    existing: recordSchema.optional(),
-    multiple: z.array(recordSchema).optional(),
+    missing: sendingRecordSchema.optional(),
+    existing: sendingRecordSchema.optional(),
+    multiple: z.array(sendingRecordSchema).optional(),
   }),
 );
-export const previewSchema = z.object({ errors: problems, records: z.array(recordSchema) });
+export const previewSchema = z.object({ errors: problems, records: z.array(sendingRecordSchema) });
 export const statusSchema = previewSchema.extend({
   status: z.enum(["ready", "unconfigured", "unlocked", "misconfigured"]),
 });

@@ -7,12 +7,17 @@ export interface Dataset {
   /** Any one of these permissions for the account or zone suffices. */
   permissions: Permission[];
   /** Rows with the selected fields. Throws QueryError for unknown arguments or fields, and if `budget` is exceeded. */
-  rows(of: Place, args: Record<string, unknown>, fields: Field[], budget: Budget): Promise<Record<string, unknown>[]>;
+  rows(
+    of: DatasetScope,
+    args: Record<string, unknown>,
+    fields: Field[],
+    budget: Budget,
+  ): Promise<Record<string, unknown>[]>;
   /** The dataset's entry in `settings`. */
   settings?: Record<string, unknown>;
 }
 
-export interface Place {
+export interface DatasetScope {
   account: string;
   /** For datasets of a zone. */
   zone?: string;

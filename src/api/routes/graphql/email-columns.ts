@@ -65,7 +65,7 @@ export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([
 ]);
 
 /** The value in a response: missing texts become empty strings, as in the hosted service. */
-export function shown({ type }: EmailColumn, value: string | number | null): unknown {
+export function renderedValue({ type }: EmailColumn, value: string | number | null): unknown {
   switch (type) {
     case "time":
       return new Date(value as number).toISOString().replace(".000Z", "Z");

@@ -4,7 +4,7 @@ import { UserError } from "../../../kernel/index.ts";
 import type { Activity, EntryKind } from "../../../mail/index.ts";
 import type { Budget } from "./budget.ts";
 import type { Dataset } from "./dataset.ts";
-import { ROUTING_COLUMNS, SENDING_COLUMNS, shown, type EmailColumn } from "./email-columns.ts";
+import { ROUTING_COLUMNS, SENDING_COLUMNS, renderedValue, type EmailColumn } from "./email-columns.ts";
 import { readFilter } from "./email-filter.ts";
 import type { Field } from "./fields.ts";
 import { QueryError } from "./lex.ts";
@@ -44,7 +44,7 @@ export function emailDatasets({
       column: comparable(columnOf(columns, name, "orderBy")),
       descending,
     }));
-    const asked = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
+    const requestedColumns = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
     // One extra row reveals that the result does not fit.
     const rows = await activity.first({
       zone,
@@ -52,7 +52,7 @@ export function emailDatasets({
       ...readFilter(filter, columns),
       order,
       limit: Math.min(limit, budget.rows(leaves.length) + 1),
-      columns: asked,
+      columns: requestedColumns,
     });
     budget.take(rows.length, leaves.length);
     return inParts(rows, leaves.length, budget, rowBuilder(leaves));
@@ -76,9 +76,9 @@ export function emailDatasets({
           column: leafOf(field, columns, true),
         })),
       );
-    const asked = leaves.flatMap(({ name, column }) => (column === undefined ? [] : [{ name, column }]));
+    const requestedColumns = leaves.flatMap(({ name, column }) => (column === undefined ? [] : [{ name, column }]));
     const order = readOrder(orderBy).map(({ name, descending }) => {
-      const place = name === "count" ? -1 : asked.findIndex((one) => one.name === name);
+      const place = name === "count" ? -1 : requestedColumns.findIndex((one) => one.name === name);
       if (place === -1 && name !== "count")
         throw new QueryError(`orderBy ${name}: groups are ordered by count or by a dimension that is asked for`);
       return { place, descending };
@@ -87,7 +87,7 @@ export function emailDatasets({
       zone,
       kind,
       ...readFilter(filter, columns),
-      by: asked.map(({ column }) => column.column),
+      by: requestedColumns.map(({ column }) => column.column),
     });
     counted.sort((a, b) => {
       for (const { place, descending } of order) {
@@ -126,7 +126,7 @@ export function emailDatasets({
         maxNumberOfFields: fields.length,
         availableFields: fields,
       },
-      rows: ({ zone }, args, wanted, budget) => told(() => rows(kind, zone!, args, wanted, budget)),
+      rows: ({ zone }, args, wanted, budget) => withQueryErrors(() => rows(kind, zone!, args, wanted, budget)),
     };
   }
 
@@ -249,7 +249,7 @@ function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => R
   const cells = leaves.map((leaf) => ({ key: leaf.key, column: leaf.column, place: places.get(leaf)! }));
   return (values) =>
     Object.fromEntries(
-      cells.map(({ key, column, place }) => [key, column === undefined ? 1 : shown(column, values[place]!)]),
+      cells.map(({ key, column, place }) => [key, column === undefined ? 1 : renderedValue(column, values[place]!)]),
     );
 }
 
@@ -261,7 +261,7 @@ const comparable = ({ column, compared, name, single, type }: EmailColumn) => {
 };
 
 /** Converts errors of the log to GraphQL errors. */
-async function told<Result>(work: () => Promise<Result>): Promise<Result> {
+async function withQueryErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (err) {

@@ -1,5 +1,5 @@
 import { QueryError } from "./lex.ts";
-import type { Directive, Document, Operation, Selection, Value } from "./parse.ts";
+import type { Directive, Document, GraphqlOperation, Selection, Value } from "./parse.ts";
 
 /** A requested field, with variables, fragments and directives resolved. */
 export interface Field {
@@ -15,7 +15,7 @@ const MAX_FIELDS = 1000;
 const MAX_FRAGMENTS = 20;
 
 /** The requested fields of an operation. Throws QueryError. */
-export function fieldsOf(
+export function selectedFields(
   document: Document,
   operationName: string | undefined,
   given: Record<string, unknown>,
@@ -61,7 +61,7 @@ export function fieldsOf(
   return [...top.values()];
 }
 
-function chosen({ operations }: Document, name: string | undefined): Operation {
+function chosen({ operations }: Document, name: string | undefined): GraphqlOperation {
   if (operations.length === 0) throw new QueryError("the query is empty");
   const found = name === undefined ? operations : operations.filter((one) => one.name === name);
   if (found.length === 0) throw new QueryError(`there is no query called ${name}`);
@@ -69,7 +69,7 @@ function chosen({ operations }: Document, name: string | undefined): Operation {
   return found[0]!;
 }
 
-function variablesOf({ variables }: Operation, given: Record<string, unknown>): Map<string, unknown> {
+function variablesOf({ variables }: GraphqlOperation, given: Record<string, unknown>): Map<string, unknown> {
   const values = new Map<string, unknown>();
   for (const { name, fallback, required } of variables) {
     const value = Object.hasOwn(given, name)

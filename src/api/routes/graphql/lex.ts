@@ -9,7 +9,7 @@ export class QueryError extends Error {
   }
 }
 
-export interface Token {
+export interface GraphqlToken {
   kind: "name" | "int" | "float" | "string" | "sign" | "end";
   /** The value of a string token. */
   text: string;
@@ -26,15 +26,15 @@ const BLOCK = /"""((?:\\"""|(?!""")[\s\S])*)"""/y;
 const STRING = /"((?:[^"\\\n\r]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*)"/y;
 
 /** Splits a query into tokens. Throws QueryError. */
-export function lex(source: string): Token[] {
-  const tokens: Token[] = [];
+export function lex(source: string): GraphqlToken[] {
+  const tokens: GraphqlToken[] = [];
   let at = 0;
 
   function match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = at;
     return pattern.exec(source);
   }
-  function add(kind: Token["kind"], text: string, length: number) {
+  function add(kind: GraphqlToken["kind"], text: string, length: number) {
     if (tokens.length === MAX_TOKENS) throw new QueryError(`the query has more than ${MAX_TOKENS} words and signs`);
     tokens.push({ kind, text, at });
     at += length;
@@ -66,7 +66,7 @@ export function lex(source: string): Token[] {
     const text = match(STRING);
     if (text === null)
       throw new QueryError(
-        `syntax error at ${placeOf(source, at)}: unexpected ${JSON.stringify(source.slice(at, at + 10))}`,
+        `syntax error at ${lineAndColumn(source, at)}: unexpected ${JSON.stringify(source.slice(at, at + 10))}`,
       );
     // The content is the same as in a JSON string, except for control characters.
     // oxlint-disable-next-line no-control-regex
@@ -77,7 +77,7 @@ export function lex(source: string): Token[] {
 }
 
 /** Line and column, counted from 1. */
-export function placeOf(source: string, at: number): string {
+export function lineAndColumn(source: string, at: number): string {
   const before = source.slice(0, at).split(/\r\n|[\r\n]/);
   return `${before.length}:${before.at(-1)!.length + 1}`;
 }

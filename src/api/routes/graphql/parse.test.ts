@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { fieldsOf, type Field } from "./fields.ts";
+import { selectedFields, type Field } from "./fields.ts";
 import { QueryError } from "./lex.ts";
-import { parse } from "./parse.ts";
+import { parseQuery } from "./parse.ts";
 
 const read = (query: string, variables: Record<string, unknown> = {}, name?: string) =>
-  fieldsOf(parse(query), name, variables);
+  selectedFields(parseQuery(query), name, variables);
 const refuses = (query: string, why: RegExp, variables?: Record<string, unknown>, name?: string) =>
   assert.throws(
     () => read(query, variables, name),

@@ -1,11 +1,11 @@
-import { lex, placeOf, QueryError, type Token } from "./lex.ts";
+import { lex, lineAndColumn, QueryError, type GraphqlToken } from "./lex.ts";
 
 export interface Document {
-  operations: Operation[];
+  operations: GraphqlOperation[];
   fragments: Map<string, Selection[]>;
 }
 
-export interface Operation {
+export interface GraphqlOperation {
   name: string | undefined;
   variables: { name: string; fallback: Value | undefined; required: boolean }[];
   selections: Selection[];
@@ -38,7 +38,7 @@ export type Value =
 const MAX_DEPTH = 16;
 
 /** Parses a GraphQL document with queries only: no schemas, mutations or subscriptions. Throws QueryError. */
-export function parse(source: string): Document {
+export function parseQuery(source: string): Document {
   const tokens = lex(source);
   let next = 0;
   let depth = 0;
@@ -47,9 +47,9 @@ export function parse(source: string): Document {
   const is = (sign: string) => peek().kind === "sign" && peek().text === sign;
   const isWord = (word: string) => peek().kind === "name" && peek().text === word;
 
-  function fail(token: Token, wanted: string): never {
+  function fail(token: GraphqlToken, wanted: string): never {
     throw new QueryError(
-      `syntax error at ${placeOf(source, token.at)}: expected ${wanted}, found ${token.kind === "end" ? token.text : JSON.stringify(token.text.slice(0, 40))}`,
+      `syntax error at ${lineAndColumn(source, token.at)}: expected ${wanted}, found ${token.kind === "end" ? token.text : JSON.stringify(token.text.slice(0, 40))}`,
     );
   }
   function skip(sign: string): boolean {
@@ -150,7 +150,7 @@ export function parse(source: string): Document {
     else name("a type");
     return skip("!");
   }
-  function variable(): Operation["variables"][number] {
+  function variable(): GraphqlOperation["variables"][number] {
     expect("$");
     const named = name();
     expect(":");
@@ -160,7 +160,7 @@ export function parse(source: string): Document {
     return { name: named, required: required && fallback === undefined, fallback };
   }
 
-  function operation(): Operation {
+  function operation(): GraphqlOperation {
     if (is("{")) return { name: undefined, variables: [], selections: selections() };
     const token = peek();
     if (isWord("mutation") || isWord("subscription"))

@@ -2,9 +2,9 @@ import { z } from "@hono/zod-openapi";
 import { route, type Route } from "../../operation.ts";
 import { createBudget, GRAPHQL_LIMITS, type BudgetLimits } from "./budget.ts";
 import { emptyDataset } from "./dataset.ts";
-import { fieldsOf } from "./fields.ts";
+import { selectedFields } from "./fields.ts";
 import { QueryError } from "./lex.ts";
-import { parse } from "./parse.ts";
+import { parseQuery } from "./parse.ts";
 import { answerFields, type Datasets } from "./viewer.ts";
 
 export interface GraphqlDeps {
@@ -48,7 +48,7 @@ export function graphqlRoutes({
       },
       async ({ body: { query, variables, operationName }, caller }) => {
         try {
-          const fields = fieldsOf(parse(query), operationName || undefined, variables ?? {});
+          const fields = selectedFields(parseQuery(query), operationName || undefined, variables ?? {});
           return Response.json({
             data: await answerFields(fields, caller, {
               datasets: known,

@@ -1,6 +1,6 @@
 import type { Caller } from "../../../accounts/index.ts";
 import type { Budget } from "./budget.ts";
-import type { Dataset, Place } from "./dataset.ts";
+import type { Dataset, DatasetScope } from "./dataset.ts";
 import type { Field } from "./fields.ts";
 import { QueryError } from "./lex.ts";
 
@@ -27,9 +27,9 @@ export async function answerFields(
   caller: Caller,
   { datasets, zoneAccount, budget }: ViewerDeps,
 ): Promise<Answer> {
-  let asked = 0;
+  let datasetCount = 0;
 
-  async function accountPlace(tag: string, path: string[]): Promise<Place> {
+  async function accountPlace(tag: string, path: string[]): Promise<DatasetScope> {
     // To callers without access, the response must not reveal whether the zone exists.
     if (
       !Object.values(datasets.accounts).some(({ permissions }) =>
@@ -40,7 +40,7 @@ export async function answerFields(
     return { account: tag };
   }
 
-  async function zonePlace(tag: string, path: string[]): Promise<Place> {
+  async function zonePlace(tag: string, path: string[]): Promise<DatasetScope> {
     const account = await zoneAccount(tag);
     if (
       account === undefined ||
@@ -57,7 +57,7 @@ export async function answerFields(
     tag: "accountTag" | "zoneTag",
     path: string[],
     known: Record<string, Dataset>,
-    find: (tag: string, path: string[]) => Promise<Place>,
+    find: (tag: string, path: string[]) => Promise<DatasetScope>,
   ): Promise<Answer[]> {
     const tags = tagsOf(field, tag, path);
     return Promise.all(
@@ -67,7 +67,7 @@ export async function answerFields(
 
   async function placeAnswer(
     wanted: Field[],
-    place: Place,
+    place: DatasetScope,
     tag: "accountTag" | "zoneTag",
     known: Record<string, Dataset>,
     path: string[],
@@ -84,7 +84,7 @@ export async function answerFields(
 
   async function datasetAnswer(
     field: Field,
-    place: Place,
+    place: DatasetScope,
     known: Record<string, Dataset>,
     path: string[],
   ): Promise<Answer[]> {
@@ -100,7 +100,8 @@ export async function answerFields(
         `not authorized for ${field.name}: the API token needs one of ${dataset.permissions.join(", ")}`,
         path,
       );
-    if (++asked > MAX_DATASETS) throw new QueryError(`the query asks for more than ${MAX_DATASETS} datasets`, path);
+    if (++datasetCount > MAX_DATASETS)
+      throw new QueryError(`the query asks for more than ${MAX_DATASETS} datasets`, path);
     if (field.fields.length === 0) throw new QueryError(`${field.name} needs fields: ${field.name} { … }`, path);
     try {
       budget.check();

@@ -11,7 +11,7 @@ const HTTP = {
 const CUSTOM = "x-amz-meta-";
 
 /** The metadata that an upload sets for its object. */
-export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMetadata" | "customMetadata">> {
+export function metadataFromHeaders(headers: Headers): Required<Pick<R2Metadata, "httpMetadata" | "customMetadata">> {
   const httpMetadata = Object.fromEntries(
     Object.entries(HTTP).flatMap(([field, name]) => {
       const value = headers.get(name);
@@ -31,7 +31,7 @@ export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMet
 }
 
 /** Metadata headers of a download, excluding length and range. */
-export function headersOf({ etag, uploaded, httpMetadata, customMetadata, storageClass }: R2Object): Headers {
+export function objectHeaders({ etag, uploaded, httpMetadata, customMetadata, storageClass }: R2Object): Headers {
   const headers = new Headers({
     etag: `"${etag}"`,
     "last-modified": uploaded.toUTCString(),

@@ -10,7 +10,7 @@ import {
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { sentLength, withSentBody } from "../sent-body.ts";
 import { bucketOf, ONE_BUCKET, STORAGE_CLASSES, wordHeader } from "./bucket.ts";
-import { conditionsOf, headersOf, metadataOf, rangeHolds } from "./object-headers.ts";
+import { conditionsOf, objectHeaders, metadataFromHeaders, rangeHolds } from "./object-headers.ts";
 
 const putResult = z.object({
   key: z.string(),
@@ -62,7 +62,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
           range: { offset, length },
         } = found;
         if (!body) return withoutBody(object, conditions!);
-        const sent = headersOf(object);
+        const sent = objectHeaders(object);
         sent.set("content-length", String(length));
         const partial = ranged && isOneRange(range) && object.size > 0;
         if (partial) sent.set("content-range", `bytes ${offset}-${offset + length - 1}/${object.size}`);
@@ -80,7 +80,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
         const md5 = md5Of(headers.get("content-md5"));
         const object = await withSentBody(call, (body) =>
           buckets.put(bucket.id, call.params.object_key!, body, {
-            ...metadataOf(headers),
+            ...metadataFromHeaders(headers),
             storageClass,
             ...(onlyIf && { onlyIf }),
             ...(size !== undefined && { size }),
@@ -118,7 +118,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
 function headResponse(object: R2Object, conditions: ReturnType<typeof conditionsOf>): Response {
   const current = { etag: object.etag, uploaded: object.uploaded.getTime() };
   if (conditions && !r2ConditionsHold(conditions.all, current)) return withoutBody(object, conditions);
-  const headers = headersOf(object);
+  const headers = objectHeaders(object);
   headers.set("content-length", String(object.size));
   return new Response(null, { headers });
 }
@@ -127,7 +127,7 @@ function headResponse(object: R2Object, conditions: ReturnType<typeof conditions
 function withoutBody(object: R2Object, { required }: NonNullable<ReturnType<typeof conditionsOf>>): Response {
   if (!r2ConditionsHold(required, { etag: object.etag, uploaded: object.uploaded.getTime() }))
     throw r2Errors.preconditionFailed();
-  const all = headersOf(object);
+  const all = objectHeaders(object);
   const kept = ["etag", "last-modified", "cache-control", "expires"].flatMap((name) =>
     all.has(name) ? [[name, all.get(name)!] as [string, string]] : [],
   );

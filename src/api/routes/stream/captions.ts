@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { streamErrors, type Captions } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { filePart, isForm } from "./sent-file.ts";
-import { pageOf, wholeListQuery } from "./whole-list.ts";
+import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
 interface StreamCaptionsDeps {
   captions: Pick<Captions, "upload" | "generate" | "list" | "get" | "text" | "delete">;
@@ -39,7 +39,8 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
       query: wholeListQuery,
       result: z.array(captionSchema),
     },
-    async ({ params, query }) => answer(pageOf(await captions.list(params.account_id!, params.identifier!), query)),
+    async ({ params, query }) =>
+      answer(itemsOfPage(await captions.list(params.account_id!, params.identifier!), query)),
   ),
   route(
     {

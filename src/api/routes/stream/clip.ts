@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, type Clips, type StreamUrls } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { requestedFields, requestedVideo } from "./asked-video.ts";
+import { requestedFields, requestedVideo } from "./requested-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
@@ -36,10 +36,10 @@ export const streamClipRoutes = ({ clips, urls }: StreamClipDeps): Route[] => [
     },
     async (call) => {
       const { clippedFromVideoUID: from, startTimeSeconds: start, endTimeSeconds: end, name } = call.body;
-      const asked = requestedVideo(call.body, call);
-      const named = name ? { meta: { name, ...asked.meta } } : {};
+      const requested = requestedVideo(call.body, call);
+      const named = name ? { meta: { name, ...requested.meta } } : {};
       return answer(
-        showVideo(await clips.create(call.params["account_id"]!, { ...asked, ...named, from, start, end }), urls),
+        showVideo(await clips.create(call.params["account_id"]!, { ...requested, ...named, from, start, end }), urls),
       );
     },
   ),

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, streamErrors, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { requestedFields, requestedVideo } from "./asked-video.ts";
+import { requestedFields, requestedVideo } from "./requested-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
@@ -35,9 +35,11 @@ export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => 
       const { input, url, name } = call.body;
       const from = input || url;
       if (!from) throw streamErrors.badParameter({ reason: "input is required: the address of the video" });
-      const asked = requestedVideo(call.body, call);
-      const named = name ? { meta: { name, ...asked.meta } } : {};
-      return answer(showVideo(await uploads.copy(call.params["account_id"]!, { ...asked, ...named, url: from }), urls));
+      const requested = requestedVideo(call.body, call);
+      const named = name ? { meta: { name, ...requested.meta } } : {};
+      return answer(
+        showVideo(await uploads.copy(call.params["account_id"]!, { ...requested, ...named, url: from }), urls),
+      );
     },
   ),
 ];

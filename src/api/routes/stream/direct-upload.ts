@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { requestedFields, requestedVideo } from "./asked-video.ts";
+import { requestedFields, requestedVideo } from "./requested-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { instant, watermarkSchema } from "./video-schemas.ts";
 

@@ -7,7 +7,13 @@ import { test, type TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { isSignedBy, readToken } from "../../../protocol/playback-token/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../../store/index.ts";
-import { createSigningKeys, createTokens, streamErrors, streamMigrations, type Tokens } from "../../../stream/index.ts";
+import {
+  createSigningKeys,
+  createPlaybackTokens,
+  streamErrors,
+  streamMigrations,
+  type PlaybackTokens,
+} from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamKeysRoutes } from "./keys.ts";
 import { streamTokenRoutes } from "./token.ts";
@@ -34,9 +40,9 @@ async function setUp(t: TestContext) {
   // Returns the only video in this test.
   const get = async (_: string, uid: string) =>
     uid === UID
-      ? ({ uid } as Awaited<ReturnType<Parameters<typeof createTokens>[0]["videos"]["get"]>>)
+      ? ({ uid } as Awaited<ReturnType<Parameters<typeof createPlaybackTokens>[0]["videos"]["get"]>>)
       : Promise.reject(streamErrors.videoNotFound({ uid }));
-  const tokens: Tokens = createTokens({ videos: { get }, keys, clock });
+  const tokens: PlaybackTokens = createPlaybackTokens({ videos: { get }, keys, clock });
   t.after(async () => {
     keys.close();
     await events.close();

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { jwkForm, pemForm, type SigningKeys } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { pageOf, wholeListQuery } from "./whole-list.ts";
+import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
 interface StreamKeysDeps {
   keys: Pick<SigningKeys, "create" | "list" | "delete">;
@@ -27,7 +27,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
     },
     async ({ params, query }) =>
       answer(
-        pageOf(await keys.list(params.account_id!), query).map(({ id, created }) => ({
+        itemsOfPage(await keys.list(params.account_id!), query).map(({ id, created }) => ({
           id,
           key_id: id,
           created: new Date(created).toISOString(),

@@ -25,7 +25,7 @@ const HEALTH: LiveHealth = {
 
 async function open(t: TestContext) {
   const world = await openVideos(t);
-  const room = createLiveInputs({
+  const available = createLiveInputs({
     ...world,
     secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
     ids: randomIds,
@@ -34,12 +34,12 @@ async function open(t: TestContext) {
     guard: world.videos.live.guard,
     settings: { min_deletion_days: 30, allow_private: false },
   });
-  t.after(async () => room.close());
+  t.after(async () => available.close());
   const {
     inputs,
     outputs,
     broadcasts: { now },
-  } = room;
+  } = available;
   const endpoints = () => ({ host: "live.example.com", rtmpPort: 1935, rtmpsPort: 443, srtPort: 8890 });
   const routes = [
     ...streamLiveInputsRoutes({
@@ -54,7 +54,7 @@ async function open(t: TestContext) {
     }),
     ...streamLiveOutputsRoutes({ outputs }),
   ];
-  return { ...world, ...room, ...(await startApi(t, { routes })) };
+  return { ...world, ...available, ...(await startApi(t, { routes })) };
 }
 
 test("a live input is created with defaults, shown with its keys and URLs, and listed without them", async (t) => {

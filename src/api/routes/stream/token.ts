@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import type { Tokens } from "../../../stream/index.ts";
+import type { PlaybackTokens } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 
 interface StreamTokenDeps {
-  tokens: Tokens;
+  tokens: PlaybackTokens;
 }
 
 /** Seconds since the epoch; strings are also accepted, because tokens of the hosted service contain them. */
@@ -48,7 +48,7 @@ export const streamTokenRoutes = ({ tokens }: StreamTokenDeps): Route[] => [
       result: z.object({ token: z.string() }),
     },
     async ({ params, body: { id, pem, exp, nbf, downloadable, accessRules, flags } }) => {
-      const wish = {
+      const tokenRequest = {
         id: id ?? undefined,
         pem: pem ?? undefined,
         exp: exp ?? undefined,
@@ -57,7 +57,7 @@ export const streamTokenRoutes = ({ tokens }: StreamTokenDeps): Route[] => [
         original: flags?.original ?? undefined,
         accessRules,
       };
-      return answer({ token: await tokens.sign(params.account_id!, params.identifier!, wish) });
+      return answer({ token: await tokens.sign(params.account_id!, params.identifier!, tokenRequest) });
     },
   ),
 ];

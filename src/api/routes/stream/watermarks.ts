@@ -12,7 +12,7 @@ import { answer, route, type Call, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { filePart, isForm } from "./sent-file.ts";
 import { watermarkSchema } from "./video-schemas.ts";
-import { pageOf, wholeListQuery } from "./whole-list.ts";
+import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
 interface StreamWatermarksDeps {
   watermarks: Pick<Watermarks, "create" | "createFromUrl" | "list" | "get" | "delete">;
@@ -32,7 +32,7 @@ const share = z.union([
     .regex(/^\s*\d*\.?\d+\s*$/, "is no number")
     .transform(Number),
 ]);
-const wishSchema = z.object({
+const watermarkOptionsSchema = z.object({
   url: z.string().nullish(),
   name: z.string().nullish(),
   opacity: share.nullish(),
@@ -41,29 +41,29 @@ const wishSchema = z.object({
   position: z.enum(["upperRight", "upperLeft", "lowerLeft", "lowerRight", "center"]).nullish(),
 });
 
-interface Asked {
+interface WatermarkUpload {
   url: string | undefined;
   file: Uint8Array | undefined;
-  wish: WatermarkRequest;
+  options: WatermarkRequest;
 }
 
 /** A form with the image or its URL, or JSON with its URL. */
-async function asked(call: Call): Promise<Asked> {
+async function readWatermark(call: Call): Promise<WatermarkUpload> {
   const form = isForm(call) ? await call.form() : undefined;
-  const given = wishSchema.safeParse(
+  const given = watermarkOptionsSchema.safeParse(
     form === undefined
       ? (parseJson(await call.bytes()) ?? {})
       : Object.fromEntries([...form].filter(([name]) => name !== "file")),
   );
   if (!given.success) throw invalidInput(given.error, "body");
-  const { url, ...wish } = given.data;
+  const { url, ...options } = given.data;
   const file = form?.has("file") === true ? await filePart(form) : undefined;
   if (!url && file === undefined)
     throw streamErrors.badParameter({ reason: "an image is required: the part file of a form, or its url" });
   return {
     url: url ?? undefined,
     file,
-    wish: Object.fromEntries(Object.entries(wish).filter(([, value]) => value != null)),
+    options: Object.fromEntries(Object.entries(options).filter(([, value]) => value != null)),
   };
 }
 
@@ -79,7 +79,8 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
       query: wholeListQuery,
       result: z.array(watermarkSchema),
     },
-    async ({ params, query }) => answer(pageOf(await watermarks.list(params.account_id!), query).map(showWatermark)),
+    async ({ params, query }) =>
+      answer(itemsOfPage(await watermarks.list(params.account_id!), query).map(showWatermark)),
   ),
   route(
     {
@@ -95,12 +96,12 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
     },
     async (call) => {
       const account = call.params["account_id"]!;
-      const { url, file, wish } = await asked(call);
+      const { url, file, options } = await readWatermark(call);
       return answer(
         showWatermark(
           file === undefined
-            ? await watermarks.createFromUrl(account, url!, wish)
-            : await watermarks.create(account, file, wish),
+            ? await watermarks.createFromUrl(account, url!, options)
+            : await watermarks.create(account, file, options),
         ),
       );
     },

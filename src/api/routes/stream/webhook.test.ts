@@ -12,17 +12,17 @@ const MAIN = `/accounts/${TEST_ACCOUNT}/stream/webhook`;
 const LIST = `${MAIN}/endpoints`;
 
 async function open(t: TestContext) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const world = await openVideos(t);
   const secrets = createSecrets({ keys: [Buffer.alloc(32, 7)] });
   const fetch = createGuardedFetch({ allowPrivate: false, lookup: async () => ["127.0.0.1"] });
   const webhooks = createWebhooks({ ...world, secrets, ids: randomIds, log: silentLog, fetch, allowPrivate: false });
   world.videos.onSettled(async (video) => {
-    told.push(video.uid);
+    reported.push(video.uid);
     await webhooks.settled(video);
   });
   const api = await startApi(t, { routes: streamWebhookRoutes({ webhooks }) });
-  return { ...world, call: api.call, told };
+  return { ...world, call: api.call, reported };
 }
 
 test("the account's webhook is set, changed, shown and deleted", async (t) => {
@@ -62,7 +62,7 @@ test("the account's webhook is set, changed, shown and deleted", async (t) => {
 });
 
 test("additional webhooks, their deliveries, and redelivery", async (t) => {
-  const { call, videos, told } = await open(t);
+  const { call, videos, reported } = await open(t);
   await call("PUT", MAIN, { body: { notificationUrl: "https://main.example.com/" } });
   const more = (await call("POST", LIST, { body: { notificationUrl: "https://more.example.com/" } })).body.result;
   assert.deepEqual(
@@ -94,7 +94,7 @@ test("additional webhooks, their deliveries, and redelivery", async (t) => {
   await videos.uploaded(uid, { key: "k", size: 1 });
   await videos.modelled(uid, testModel(5));
   await videos.finished(uid);
-  assert.deepEqual(told, [uid]);
+  assert.deepEqual(reported, [uid]);
   const sent = (await call("GET", `${ONE}/deliveries`)).body;
   assert.deepEqual(
     [

@@ -3,7 +3,7 @@ import { streamErrors, type WebhookDelivery, type WebhookEndpoint, type Webhooks
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { translate } from "./bad-parameter.ts";
-import { pageOf, wholeListQuery } from "./whole-list.ts";
+import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
 interface StreamWebhookDeps {
   webhooks: Webhooks;
@@ -146,7 +146,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         query: wholeListQuery,
         result: z.array(endpointSchema),
       },
-      async ({ params, query }) => answer(pageOf((await webhooks.list(params.account_id!)).map(show), query)),
+      async ({ params, query }) => answer(itemsOfPage((await webhooks.list(params.account_id!)).map(show), query)),
     ),
     route(
       {

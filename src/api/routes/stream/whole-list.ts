@@ -7,5 +7,7 @@ import { pageQuery } from "../../paging.ts";
  */
 export const wholeListQuery = z.object(pageQuery({ perPage: 1000 }));
 
-export const pageOf = <Item>(items: readonly Item[], { page, per_page }: { page: number; per_page: number }): Item[] =>
-  items.slice((page - 1) * per_page, page * per_page);
+export const itemsOfPage = <Item>(
+  items: readonly Item[],
+  { page, per_page }: { page: number; per_page: number },
+): Item[] => items.slice((page - 1) * per_page, page * per_page);

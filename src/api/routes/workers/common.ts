@@ -11,7 +11,7 @@ export interface WorkerRoutesDeps {
 
 export const WORKERS = "/accounts/{account_id}/workers";
 export const SCRIPT = `${WORKERS}/scripts/{script_name}`;
-export const ENVIRONMENT = `${WORKERS}/services/{service_name}/environments/{environment_name}`;
+export const ENVIRONMENT_PATH = `${WORKERS}/services/{service_name}/environments/{environment_name}`;
 
 /** Shared fields of the worker operations. */
 export const reading = { tag: "Workers", permission: "Workers Scripts Read" } as const;

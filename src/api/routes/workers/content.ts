@@ -3,7 +3,7 @@ import type { Script, Scripts, Version } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { authorOf } from "./author.ts";
 import {
-  ENVIRONMENT,
+  ENVIRONMENT_PATH,
   named,
   needScript,
   needService,
@@ -31,7 +31,7 @@ const upload = { summary: "Put script content", ...writing, maxBytes: UPLOAD_BYT
 export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function get(script: Script, { query }: Call<{ version?: string }>): Promise<Response> {
     const { account, name } = script;
-    return contentOf(
+    return contentResponse(
       scripts,
       query.version === undefined
         ? await versionInForce(scripts, script)
@@ -59,15 +59,20 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       put(await needScript(scripts, ...named(call.params)), call),
     ),
     route(
-      { id: "worker-environment-get-script-content", method: "get", path: `${ENVIRONMENT}/content`, ...download },
+      { id: "worker-environment-get-script-content", method: "get", path: `${ENVIRONMENT_PATH}/content`, ...download },
       async (call) => get(await needService(scripts, call.params), call),
     ),
     route(
-      { id: "worker-environment-get-script-content-v2", method: "get", path: `${ENVIRONMENT}/content/v2`, ...download },
+      {
+        id: "worker-environment-get-script-content-v2",
+        method: "get",
+        path: `${ENVIRONMENT_PATH}/content/v2`,
+        ...download,
+      },
       async (call) => get(await needService(scripts, call.params), call),
     ),
     route(
-      { id: "worker-environment-put-script-content", method: "put", path: `${ENVIRONMENT}/content`, ...upload },
+      { id: "worker-environment-put-script-content", method: "put", path: `${ENVIRONMENT_PATH}/content`, ...upload },
       async (call) => put(await needService(scripts, call.params), call),
     ),
   ];
@@ -89,7 +94,7 @@ export async function versionInForce(scripts: Scripts, script: Script): Promise<
  * Returns a script unchanged; modules are returned as a form whose parts have the module names, with the main module in
  * `cf-entrypoint`.
  */
-export async function contentOf(scripts: Scripts, version: Version): Promise<Response> {
+export async function contentResponse(scripts: Scripts, version: Version): Promise<Response> {
   const modules = await scripts.modules(version);
   const headers = { etag: `"${version.etag}"`, "cf-entrypoint": encodeURI(version.main) };
   if (version.format === "service-worker")

@@ -19,7 +19,7 @@ export async function partOf(form: FormData, part: string): Promise<unknown> {
   const whole = form.getAll(part);
   if (whole.length > 1)
     throw workerRouteErrors.badMetadata({ part, reason: "it is there more than once", fix: "Send it once." });
-  if (whole.length === 1) return parse(typeof whole[0] === "object" ? await whole[0].text() : whole[0]!, part);
+  if (whole.length === 1) return parseJsonPart(typeof whole[0] === "object" ? await whole[0].text() : whole[0]!, part);
   const root: Branch = new Map();
   for (const [field, value] of form) {
     if (!field.startsWith(`${part}[`)) continue;
@@ -36,7 +36,7 @@ export async function partOf(form: FormData, part: string): Promise<unknown> {
 }
 
 /** Throws badMetadata, tooManyValues and tooDeep. */
-export function parse(text: string, part: string): unknown {
+export function parseJsonPart(text: string, part: string): unknown {
   checkJsonShape(Buffer.from(text));
   try {
     return JSON.parse(text);

@@ -22,14 +22,14 @@ const VAGUE: ReadonlySet<Kind> = new Set<Kind>(["esm", "cjs", "text", "data"]);
 const CONTENT_TYPES = { esm: "application/javascript+module", cjs: "application/javascript" };
 
 /** Media type in lower case, without parameters. */
-export const mediaTypeOf = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
+export const bareMediaType = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
 
 /**
  * Reads a part as a module; `main`: the kind that a main module has in its format. Throws badModule for an unsupported
  * kind and for text that is not UTF-8.
  */
 export function readModule(name: string, contentType: string, bytes: Uint8Array, main?: "esm" | "cjs"): UploadedModule {
-  const type = mediaTypeOf(contentType) || "text/plain";
+  const type = bareMediaType(contentType) || "text/plain";
   if (type.startsWith("text/x-python"))
     throw workerRouteErrors.badModule({
       name,

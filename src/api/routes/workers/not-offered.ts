@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { ENVIRONMENT, reading, SCRIPT, WORKERS, writing } from "./common.ts";
+import { ENVIRONMENT_PATH, reading, SCRIPT, WORKERS, writing } from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const ZONE_ROUTES = "/zones/{zone_id}/workers/routes";
@@ -26,7 +26,7 @@ export const notOfferedRoutes = (): Route[] => [
   ),
   emptyList("worker-domain-list-domains", `${WORKERS}/domains`, "List domains", reading),
   emptyList("worker-domain-list-records", `${WORKERS}/domains/records`, "List records of domains", reading),
-  emptyList("worker-environment-list-routes", `${ENVIRONMENT}/routes`, "List routes of an environment", reading),
+  emptyList("worker-environment-list-routes", `${ENVIRONMENT_PATH}/routes`, "List routes of an environment", reading),
   emptyList("worker-script-list-routes", `${SCRIPT}/routes`, "List routes of a Worker", reading),
   emptyList("worker-routes-list-routes", ZONE_ROUTES, "List routes of a zone", readingRoutes),
 

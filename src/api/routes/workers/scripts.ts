@@ -14,7 +14,7 @@ import {
   writing,
   type WorkerRoutesDeps,
 } from "./common.ts";
-import { contentOf, versionInForce } from "./content.ts";
+import { contentResponse, versionInForce } from "./content.ts";
 import { receiveUpload } from "./receive.ts";
 import { nothing, scriptShape, shownScript, shownUpload, uploadShape } from "./shapes.ts";
 
@@ -113,7 +113,7 @@ export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params }) => {
       const script = await needScript(scripts, ...named(params));
-      return contentOf(scripts, await versionInForce(scripts, script));
+      return contentResponse(scripts, await versionInForce(scripts, script));
     },
   ),
 

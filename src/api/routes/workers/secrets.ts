@@ -3,7 +3,7 @@ import { workerErrors } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { ENVIRONMENT, named, pageOf, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import { ENVIRONMENT_PATH, named, pageOf, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
 import { nothing } from "./shapes.ts";
 import { readAnnotations } from "./metadata.ts";
 
@@ -25,7 +25,7 @@ const urlEncoded = z.object({ url_encoded: z.string().optional() });
  * environment for older clients.
  */
 export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
-  [SCRIPT, ENVIRONMENT].flatMap((path) => {
+  [SCRIPT, ENVIRONMENT_PATH].flatMap((path) => {
     const suffix = path === SCRIPT ? "" : "-of-environment";
     return [
       route(

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { shownBinding } from "./bindings.ts";
-import { ENVIRONMENT, needService, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import { ENVIRONMENT_PATH, needService, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
 import { nothing, scriptShape, shownScript } from "./shapes.ts";
 
 const SERVICE = `${WORKERS}/services/{service_name}`;
@@ -57,7 +57,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     {
       id: "worker-get-environment",
       method: "get",
-      path: ENVIRONMENT,
+      path: ENVIRONMENT_PATH,
       summary: "Get an environment of a service",
       ...reading,
       result: environmentShape,
@@ -68,7 +68,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     {
       id: "worker-get-environment-bindings",
       method: "get",
-      path: `${ENVIRONMENT}/bindings`,
+      path: `${ENVIRONMENT_PATH}/bindings`,
       summary: "List the bindings of an environment",
       ...reading,
       result: z.array(z.record(z.string(), z.unknown())),

@@ -3,7 +3,7 @@ import type { Script, Scripts } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { authorOf } from "./author.ts";
 import {
-  ENVIRONMENT,
+  ENVIRONMENT_PATH,
   named,
   needScript,
   needService,
@@ -14,7 +14,7 @@ import {
   type WorkerRoutesDeps,
 } from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
-import { parse, partOf } from "./form-part.ts";
+import { parseJsonPart, partOf } from "./form-part.ts";
 import { readSettingsPatch, settingsPartOf, versionPartOf, type SettingsPatch } from "./metadata.ts";
 import { scriptSettingsShape, settingsShape, shownScriptSettings, shownSettings } from "./shapes.ts";
 
@@ -87,7 +87,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       {
         id: "worker-script-environment-get-settings",
         method: "get",
-        path: `${ENVIRONMENT}/settings`,
+        path: `${ENVIRONMENT_PATH}/settings`,
         summary: "Get Script Settings",
         ...reading,
         result: settingsShape,
@@ -98,7 +98,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       {
         id: "worker-script-environment-patch-settings",
         method: "patch",
-        path: `${ENVIRONMENT}/settings`,
+        path: `${ENVIRONMENT_PATH}/settings`,
         summary: "Patch Script Settings",
         ...writing,
         result: settingsShape,
@@ -220,7 +220,7 @@ async function change(
 /** A form with a part `settings`, or JSON as the whole body. */
 async function readPatch(call: Call): Promise<SettingsPatch> {
   if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? ""))
-    return readSettingsPatch(parse(Buffer.from(await call.bytes()).toString(), "body"), "body");
+    return readSettingsPatch(parseJsonPart(Buffer.from(await call.bytes()).toString(), "body"), "body");
   const sent = await partOf(await call.form(), PART);
   if (sent === undefined) throw workerRouteErrors.metadataMissing({ part: PART });
   return readSettingsPatch(sent);

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import {
-  ENVIRONMENT,
+  ENVIRONMENT_PATH,
   named,
   needScript,
   needService,
@@ -75,7 +75,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     {
       id: "worker-environment-get-subdomain",
       method: "get",
-      path: `${ENVIRONMENT}/subdomain`,
+      path: `${ENVIRONMENT_PATH}/subdomain`,
       summary: "Get Worker subdomain",
       ...reading,
       result: scriptShape,

@@ -1,7 +1,7 @@
 import type { Upload, UploadedModule } from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { isPartOf, partOf } from "./form-part.ts";
-import { mediaTypeOf, readModule } from "./modules.ts";
+import { bareMediaType, readModule } from "./modules.ts";
 import { readUploadMetadata, settingsPartOf, versionPartOf, type UploadMetadata } from "./metadata.ts";
 
 const METADATA = "metadata";
@@ -52,7 +52,7 @@ export async function readUploadForm(
 
 /** A script as the whole body: service-worker format, or a module if the content type says so. */
 export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
-  const isModule = mediaTypeOf(contentType) === "application/javascript+module";
+  const isModule = bareMediaType(contentType) === "application/javascript+module";
   const main = isModule ? "worker.js" : "script";
   const module = readModule(main, contentType, bytes, isModule ? "esm" : "cjs");
   return {
@@ -67,7 +67,7 @@ export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
 }
 
 export const isScriptType = (contentType: string): boolean =>
-  /^(application|text)\/javascript(\+module)?$/.test(mediaTypeOf(contentType));
+  /^(application|text)\/javascript(\+module)?$/.test(bareMediaType(contentType));
 
 function mainOf({ main_module, body_part }: UploadMetadata): Main {
   if (typeof main_module === "string" && typeof body_part === "string") {

@@ -2,7 +2,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import type { TestContext } from "node:test";
 import { silentLog, systemClock } from "../../../kernel/index.ts";
-import { FLAG, RCODE, writeMessage } from "../../../protocol/dns/index.ts";
+import { HEADER_FLAG, RCODE, writeMessage } from "../../../protocol/dns/index.ts";
 import { draftOf, numberOf, readTestMessage } from "../../../protocol/dns/message.testing.ts";
 import { createLookups, type Lookups } from "../../../zones/index.ts";
 import type { Tlsa } from "./tlsa.ts";
@@ -53,7 +53,12 @@ function replyTo(query: ReturnType<typeof readTestMessage>, entry: NameRecords |
   const authentic = entry !== undefined && !fails && (entry.authentic ?? true);
   return writeMessage({
     id: query.id,
-    flags: FLAG.response | FLAG.recursionDesired | FLAG.recursionAvailable | (authentic ? FLAG.authentic : 0) | rcode,
+    flags:
+      HEADER_FLAG.response |
+      HEADER_FLAG.recursionDesired |
+      HEADER_FLAG.recursionAvailable |
+      (authentic ? HEADER_FLAG.authentic : 0) |
+      rcode,
     questions: [{ name, type: numberOf(type) }],
     // TTL 0, so every query reaches this server.
     answers: fails

@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 
 /** A claim held by this process. */
-export interface Held {
+export interface HeldClaim {
   readonly token: string;
   readonly now: number;
   until: number;
@@ -12,13 +12,13 @@ export interface Held {
 }
 
 interface Leases {
-  readonly held: ReadonlySet<Held>;
-  take(token: string): Held;
-  drop(held: Held): void;
+  readonly held: ReadonlySet<HeldClaim>;
+  take(token: string): HeldClaim;
+  drop(held: HeldClaim): void;
 }
 
 /** Renews held leases after a third of their duration, until `over`. */
-export function keepLeases({
+export function renewClaims({
   table,
   clock,
   log,
@@ -31,10 +31,10 @@ export function keepLeases({
   leaseMs: number;
   over: AbortSignal;
 }): Leases {
-  const held = new Set<Held>();
+  const held = new Set<HeldClaim>();
   let renewing = false;
 
-  function lose(one: Held) {
+  function lose(one: HeldClaim) {
     one.lost = true;
     one.controller.abort(new Error("the lease was lost"));
     log.warn({ token: one.token }, "outbound: lease expired; another process may deliver its messages");
@@ -75,7 +75,7 @@ export function keepLeases({
     held,
     take(token) {
       const now = clock.now();
-      const one: Held = { token, now, until: now + leaseMs, controller: new AbortController(), lost: false };
+      const one: HeldClaim = { token, now, until: now + leaseMs, controller: new AbortController(), lost: false };
       held.add(one);
       return one;
     },

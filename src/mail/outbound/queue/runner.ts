@@ -1,11 +1,11 @@
 import { messageOf, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
 import type { Breaker } from "../smtp/breaker.ts";
 import { reply } from "../smtp/replies.ts";
-import type { Body, Carrier, Parcel, ParcelRecipient, Result } from "../types.ts";
+import type { ReplayableBody, Carrier, Parcel, ParcelRecipient, Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import { createDestinations, type DestinationLimits } from "./destinations.ts";
-import { keepLeases, type Held } from "./leases.ts";
+import { renewClaims, type HeldClaim } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
 import type { Settle } from "./settle.ts";
 
@@ -48,7 +48,7 @@ export function startRunner(parts: RunnerDeps): Runner {
   const stopping = new AbortController();
   const over = new AbortController();
   const destinations = createDestinations({ clock, breaker: parts.breaker, limits: parts.limits });
-  const leases = keepLeases({ table, clock, log, leaseMs, over: over.signal });
+  const leases = renewClaims({ table, clock, log, leaseMs, over: over.signal });
   /** Destinations with work, in order of service. */
   const candidates = new Set<string>();
   const lanes = new Set<Promise<void>>();
@@ -180,13 +180,18 @@ export function startRunner(parts: RunnerDeps): Runner {
   }
 
   /** Adds the other recipients of the message to the same transaction. */
-  async function withSiblings(some: RecipientRow[], destination: string, held: Held): Promise<RecipientRow[]> {
+  async function withSiblings(some: RecipientRow[], destination: string, held: HeldClaim): Promise<RecipientRow[]> {
     const [first] = some as [RecipientRow];
     if (some.length >= MAX_RECIPIENTS || some.length > first.siblings) return some;
     return [...some, ...(await table.claimOf(first.message_id, destination, MAX_RECIPIENTS - some.length, held))];
   }
 
-  async function deliver(destination: string, message: MessageRow, rows: RecipientRow[], held: Held): Promise<void> {
+  async function deliver(
+    destination: string,
+    message: MessageRow,
+    rows: RecipientRow[],
+    held: HeldClaim,
+  ): Promise<void> {
     const body = await bodyOf(message);
     const gone = (row: RecipientRow): Result => ({
       rcpt: row.rcpt,
@@ -222,7 +227,7 @@ export function startRunner(parts: RunnerDeps): Runner {
     }
   }
 
-  async function bodyOf(message: MessageRow): Promise<Body | undefined> {
+  async function bodyOf(message: MessageRow): Promise<ReplayableBody | undefined> {
     const handle = await bodies.open({ id: message.id, createdAt: message.created_at, place: message.body_in });
     if (handle === undefined) return undefined;
     const facts = { size: message.size, eightBit: message.eight_bit === 1, utf8Header: message.utf8_header === 1 };

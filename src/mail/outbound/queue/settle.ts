@@ -4,7 +4,7 @@ import type { Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import { gather } from "./gather.ts";
-import type { Held } from "./leases.ts";
+import type { HeldClaim } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
 import { replyOfRow, showMessage, tracedAs, tracedDetail, type QueuedMessage } from "./queue.ts";
 import type { QueueTable } from "./queue-table.ts";
@@ -92,7 +92,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
    * Retries the write during a database outage while the lease is valid: if the result were lost, the delivery would be
    * repeated.
    */
-  async function insist(held: Held, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
+  async function insist(held: HeldClaim, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
     while (!held.lost && clock.now() <= held.until) {
       try {
         return await write();
@@ -106,7 +106,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   }
 
   async function settle(
-    held: Held,
+    held: HeldClaim,
     message: MessageRow,
     rows: RecipientRow[],
     results: Result[],

@@ -2,7 +2,7 @@ import { getCACertificates } from "node:tls";
 import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
 import type { SmtpReply } from "../../messages/index.ts";
 import type {
-  Body,
+  ReplayableBody,
   Carried,
   Carrier,
   DaneFor,
@@ -20,8 +20,8 @@ import { createBreaker, type Breaker, type BreakerOptions } from "./breaker.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { isTooManyRecipients, reply } from "./replies.ts";
-import { createRoutes } from "./routes.ts";
-import { nameOf, type Session, type SessionTarget } from "./session.ts";
+import { createNextHopRoutes } from "./routes.ts";
+import { hopName, type Session, type SessionTarget } from "./session.ts";
 import { createTargets } from "./targets.ts";
 import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./timeouts.ts";
 import { createSessionResults } from "./tls-results.ts";
@@ -90,7 +90,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     ...(options.onPause && { onPause: options.onPause }),
     ...(options.onResume && { onResume: options.onResume }),
   });
-  const targetsOf = createTargets({ routes: createRoutes(options), smartHosts, policyFor, daneFor, localHop });
+  const targetsOf = createTargets({ routes: createNextHopRoutes(options), smartHosts, policyFor, daneFor, localHop });
   const tlsResults = createSessionResults(options.tlsResults);
   const pool: Pool = createPool({
     name: options.name,
@@ -117,7 +117,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       if (err instanceof SessionFailure) tlsResults.failed(domain, target, err);
       if (!(err instanceof SessionFailure) || !err.tls || target.policy.level !== "opportunistic" || target.implicitTls)
         throw err;
-      log.debug({ peer: nameOf(target), why: err.reply.text }, "outbound: TLS failed, message sent unencrypted");
+      log.debug({ peer: hopName(target), why: err.reply.text }, "outbound: TLS failed, message sent unencrypted");
       return pool.acquire({ ...target, policy: { level: "none" } }, signal);
     }
   }
@@ -146,7 +146,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   async function fitted(
     { peer: host, extensions }: Session,
     { body, own = false }: Parcel,
-  ): Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }> {
+  ): Promise<{ ok: true; body: ReplayableBody } | { ok: false; reply: SmtpReply }> {
     const [eightBitMime, smtpUtf8] = [extensions.has("8BITMIME"), extensions.has("SMTPUTF8")];
     if ((eightBitMime || !body.eightBit) && (smtpUtf8 || !body.utf8Header)) return { ok: true, body };
     try {
@@ -264,7 +264,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     for (const target of targets) {
       const left = parcel.to.filter(({ rcpt }) => (done.get(rcpt)?.outcome ?? "temporary") === "temporary");
       if (left.length === 0 || tried === maxHosts || signal.aborted) break;
-      const peer = nameOf(target);
+      const peer = hopName(target);
       const blocked = breaker.blocked(peer);
       if (blocked !== undefined) {
         declined = false;
@@ -326,7 +326,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     },
     async resume(domain) {
       const targets = await targetsOf(domain).catch(() => []);
-      if (Array.isArray(targets)) for (const target of targets) breaker.resume(nameOf(target));
+      if (Array.isArray(targets)) for (const target of targets) breaker.resume(hopName(target));
     },
     close: () => pool.close(),
   };

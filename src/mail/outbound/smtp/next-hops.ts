@@ -11,7 +11,7 @@ export interface NextHop {
   port: number;
 }
 
-export type Routed = { ok: true; hops: NextHop[] } | { ok: false; permanent: boolean; reply: SmtpReply };
+export type NextHopResult = { ok: true; hops: NextHop[] } | { ok: false; permanent: boolean; reply: SmtpReply };
 
 export interface RouteOptions {
   resolver: MailResolver;
@@ -31,7 +31,7 @@ const MAX_HOSTS = 10;
 const MAX_ADDRESSES = 4;
 
 /** Returns the next hops of `domain`, best first: RFC 5321 5.1, the null MX of RFC 7505, address literals. */
-export async function routeTo(domain: string, options: RouteOptions): Promise<Routed> {
+export async function routeTo(domain: string, options: RouteOptions): Promise<NextHopResult> {
   const literal = addressOf(domain);
   if (literal !== undefined)
     return literal === ""
@@ -57,7 +57,7 @@ export async function routeTo(domain: string, options: RouteOptions): Promise<Ro
 export async function resolveHost(
   host: string,
   options: Pick<RouteOptions, "resolver" | "families" | "port">,
-): Promise<Routed> {
+): Promise<NextHopResult> {
   const free = { ...options, mayConnect: () => true };
   if (isIP(host)) return hopsOf([{ host, addresses: [host] }], free);
   const { addresses } = await addressesOf(host, options);
@@ -70,7 +70,7 @@ export async function resolveHost(
 async function exchangesOf(
   domain: string,
   { resolver, ownNames, random }: RouteOptions,
-): Promise<string[] | Exclude<Routed, { ok: true }>> {
+): Promise<string[] | Exclude<NextHopResult, { ok: true }>> {
   let records: { exchange: string; priority: number }[];
   try {
     records = await resolver.resolveMx(domain);
@@ -117,7 +117,7 @@ async function addressesOf(
 function hopsOf(
   found: { host: string; addresses: string[] }[],
   { port, mayConnect }: Pick<RouteOptions, "port" | "mayConnect">,
-): Routed {
+): NextHopResult {
   const all = found.flatMap(({ host, addresses }) => addresses.map((address) => ({ host, address, port })));
   const hops = all.filter(({ address }) => mayConnect(address));
   return hops.length > 0
@@ -137,7 +137,7 @@ function addressOf(domain: string): string | undefined {
 
 const bare = (host: string) => host.toLowerCase().replace(/\.$/, "");
 const codeOf = (err: unknown) => (err as NodeJS.ErrnoException | undefined)?.code ?? "unknown";
-const refused = (code: number, enhanced: string, text: string): Exclude<Routed, { ok: true }> => ({
+const refused = (code: number, enhanced: string, text: string): Exclude<NextHopResult, { ok: true }> => ({
   ok: false,
   permanent: code >= 500,
   reply: reply(code, enhanced, text),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { outcomeOf, parseReply, reply, type Command } from "./replies.ts";
+import { replyOutcome, parseReply, reply, type TransactionStep } from "./replies.ts";
 
 for (const [raw, code, enhanced, text] of [
   ["250 2.1.5 Ok", 250, "2.1.5", "Ok"],
@@ -32,7 +32,7 @@ for (const [said, command, outcome] of [
   ["354 5.0.0 no end", "message", "temporary"],
 ] as const) {
   test(`${said} to ${command} is ${outcome}`, () =>
-    assert.equal(outcomeOf(parseReply(said)!, command as Command), outcome));
+    assert.equal(replyOutcome(parseReply(said)!, command as TransactionStep), outcome));
 }
 
 test("reduces any reply to one bounded line without control characters", () => {

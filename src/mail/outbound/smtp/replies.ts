@@ -28,13 +28,13 @@ export const clean = (text: string): string =>
     .trim()
     .slice(0, MAX_TEXT);
 
-export type Command = "MAIL" | "RCPT" | "DATA" | "message";
+export type TransactionStep = "MAIL" | "RCPT" | "DATA" | "message";
 
 /**
  * The meaning of a reply for the recipient (RFC 5321 4.2.1), with the three codes whose meaning differs from their
  * first digit.
  */
-export function outcomeOf({ code, enhanced }: SmtpReply, command: Command): Result["outcome"] {
+export function replyOutcome({ code, enhanced }: SmtpReply, command: TransactionStep): Result["outcome"] {
   if (code >= 200 && code < 300) return "delivered";
   if (code < 500) return "temporary";
   // The session was out of sequence; the message may succeed in the next one.

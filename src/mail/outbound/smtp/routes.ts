@@ -1,6 +1,6 @@
 import type { Clock } from "../../../kernel/index.ts";
 import type { MailResolver, SmartHost } from "../types.ts";
-import { resolveHost, routeTo, type Routed } from "./next-hops.ts";
+import { resolveHost, routeTo, type NextHopResult } from "./next-hops.ts";
 import type { SessionTarget } from "./session.ts";
 
 interface RoutesOptions {
@@ -23,13 +23,13 @@ const BELIEVED_MS = 60_000;
 const MAX_BELIEVED = 1000;
 const NOBODY: ReadonlySet<string> = new Set();
 
-export type Routes = ReturnType<typeof createRoutes>;
+export type Routes = ReturnType<typeof createNextHopRoutes>;
 
 /**
  * Routes with a short-lived cache. Hosts of equal preference keep their random order for that time, so that connections
  * are shared.
  */
-export function createRoutes({
+export function createNextHopRoutes({
   clock,
   name,
   resolver,
@@ -40,7 +40,7 @@ export function createRoutes({
   mayConnect = () => true,
   random = Math.random,
 }: RoutesOptions) {
-  const known = new Map<string, { until: number; routed: Routed }>();
+  const known = new Map<string, { until: number; routed: NextHopResult }>();
   const options = {
     resolver,
     port,
@@ -50,7 +50,7 @@ export function createRoutes({
     ownNames: new Set([name, ...ownNames].map((one) => one.toLowerCase())),
   };
 
-  async function remembered(key: string, look: () => Promise<Routed>): Promise<Routed> {
+  async function remembered(key: string, look: () => Promise<NextHopResult>): Promise<NextHopResult> {
     const found = known.get(key);
     if (found !== undefined && found.until > clock.now()) return found.routed;
     const routed = await look();
@@ -61,7 +61,7 @@ export function createRoutes({
     return routed;
   }
 
-  async function targetsOf(host: SmartHost): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
+  async function targetsOf(host: SmartHost): Promise<SessionTarget[] | Exclude<NextHopResult, { ok: true }>> {
     const routed = await remembered(`host ${host.host}:${host.port}`, () =>
       resolveHost(host.host, { resolver, families, port: host.port }),
     );
@@ -77,15 +77,15 @@ export function createRoutes({
 
   return {
     /** `ours` is true for a local domain, for which a route to this server is not a loop. */
-    to: (domain: string, { ours = false } = {}): Promise<Routed> =>
+    to: (domain: string, { ours = false } = {}): Promise<NextHopResult> =>
       remembered(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NOBODY } : options)),
     /** All addresses of one configured host. */
     host: targetsOf,
     /** All addresses of all smart hosts, in the configured order. */
-    async smart(): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
+    async smart(): Promise<SessionTarget[] | Exclude<NextHopResult, { ok: true }>> {
       const each = await Promise.all(smartHosts.map(targetsOf));
       const targets = each.flatMap((one) => (Array.isArray(one) ? one : []));
-      return targets.length > 0 ? targets : (each[0] as Exclude<Routed, { ok: true }>);
+      return targets.length > 0 ? targets : (each[0] as Exclude<NextHopResult, { ok: true }>);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { formatMailRequest, formatRecipientRequest } from "../../../protocol/dsn/index.ts";
-import type { Body, Parcel, ParcelRecipient, TlsFailure, TlsPolicy } from "../types.ts";
+import type { ReplayableBody, Parcel, ParcelRecipient, TlsFailure, TlsPolicy } from "../types.ts";
 import { createChannel, type Channel } from "./channel.ts";
 import { openSocket } from "./connect.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
@@ -10,7 +10,13 @@ import { tlsFailureOf } from "./tls-failure.ts";
 import { handshake, isPositive, type Extensions } from "./handshake.ts";
 import { sendData } from "./message-data.ts";
 import type { SmtpTimeouts } from "./timeouts.ts";
-import { answer, answersOf, invalidAddress, type Answer, type Answers } from "./transaction.ts";
+import {
+  recipientReplyOf,
+  recipientReplies,
+  invalidAddress,
+  type RecipientReply,
+  type RecipientReplies,
+} from "./transaction.ts";
 
 export interface SessionOptions {
   /** The name in EHLO. */
@@ -55,7 +61,7 @@ export interface Session {
     to: ParcelRecipient[],
     options: { smtputf8: boolean },
     signal: AbortSignal,
-  ): Promise<Answers>;
+  ): Promise<RecipientReplies>;
   /** Sends QUIT. */
   quit(): void;
   destroy(): void;
@@ -63,7 +69,7 @@ export interface Session {
 
 const QUIT_MS = 5_000;
 
-export const nameOf = ({ host, address, port }: NextHop): string =>
+export const hopName = ({ host, address, port }: NextHop): string =>
   host === address ? `[${address}]:${port}` : `${host} [${address}]:${port}`;
 
 /** Connects and performs the handshake: EHLO, TLS as the policy requires, AUTH. Rejects with SessionFailure. */
@@ -74,7 +80,7 @@ export async function openSession(
 ): Promise<Session> {
   const { policy, auth } = target;
   const { timeouts, localAddress, ca, name } = options;
-  const peer = nameOf(target);
+  const peer = hopName(target);
   let channel: Channel | undefined;
   // A peer that closes the connection at STARTTLS fails at TLS as one that does so in the handshake.
   let inTls = false;
@@ -170,12 +176,12 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
     to: ParcelRecipient[],
     smtputf8: boolean,
     content: Readable | Uint8Array,
-  ): Promise<Answers> {
-    const rejected = new Map<string, Answer>();
+  ): Promise<RecipientReplies> {
+    const rejected = new Map<string, RecipientReply>();
     for (const { rcpt } of to) if (!isSendable(rcpt)) rejected.set(rcpt, invalidAddress(rcpt));
     const sendable = to.filter(({ rcpt }) => !rejected.has(rcpt));
     const first = to.find(({ rcpt }) => rejected.has(rcpt));
-    if (sendable.length === 0) return answersOf(to, rejected, rejected.get(first!.rcpt)!);
+    if (sendable.length === 0) return recipientReplies(to, rejected, rejected.get(first!.rcpt)!);
     const dsn = keywords.has("DSN");
     const mail = [
       `MAIL FROM:<${from}>`,
@@ -190,18 +196,18 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
     });
     const [sender = "", ...replies] = await sendEnvelope(mail, rcpts);
     // Behind a rejected sender, recipients are rejected for being out of order.
-    if (!isPositive(sender)) return resetAfter(answersOf(to, rejected, answer(sender, "MAIL")));
+    if (!isPositive(sender)) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(sender, "MAIL")));
     replies.forEach((said, index) => {
-      if (!isPositive(said)) rejected.set(sendable[index]!.rcpt, answer(said, "RCPT"));
+      if (!isPositive(said)) rejected.set(sendable[index]!.rcpt, recipientReplyOf(said, "RCPT"));
     });
     if (rejected.size === new Set(to.map(({ rcpt }) => rcpt)).size)
-      return resetAfter(answersOf(to, rejected, rejected.get(sendable[0]!.rcpt)!));
+      return resetAfter(recipientReplies(to, rejected, rejected.get(sendable[0]!.rcpt)!));
     const go = await channel.command("DATA");
-    if (!go.startsWith("3")) return resetAfter(answersOf(to, rejected, answer(go, "DATA")));
-    return answersOf(to, rejected, await deliver(content));
+    if (!go.startsWith("3")) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(go, "DATA")));
+    return recipientReplies(to, rejected, await deliver(content));
   }
 
-  async function deliver(content: Readable | Uint8Array): Promise<Answer> {
+  async function deliver(content: Readable | Uint8Array): Promise<RecipientReply> {
     const end = await sendData(channel, content, timeouts);
     if ("unreadable" in end)
       throw new SessionFailure(reply(451, "4.3.0", `the message could not be read: ${clean(String(end.unreadable))}`), {
@@ -212,11 +218,11 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
       throw end.complete && !(end.lost instanceof SessionFailure) ? lostAnswer(end.lost, peer) : end.lost;
     // No command may follow a partial message.
     if (!end.complete) destroy();
-    return answer(end.reply, "message");
+    return recipientReplyOf(end.reply, "message");
   }
 
   /** Ends a transaction without a message, so that its sender and recipients do not remain in the session. */
-  async function resetAfter(answers: Answers): Promise<Answers> {
+  async function resetAfter(answers: RecipientReplies): Promise<RecipientReplies> {
     const closing = answers.some(({ reply: { code } }) => code === 421);
     const said = closing ? "" : await channel.command("RSET").catch(() => "");
     if (!isPositive(said)) destroy();
@@ -224,7 +230,7 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
   }
 
   async function send(parcel: Omit<Parcel, "to">, to: ParcelRecipient[], smtputf8: boolean, signal: AbortSignal) {
-    if (!isSendable(parcel.from)) return answersOf(to, new Map(), invalidAddress(parcel.from));
+    if (!isSendable(parcel.from)) return recipientReplies(to, new Map(), invalidAddress(parcel.from));
     const content = await openBody(parcel.body, peer);
     sent++;
     channel.setSilence(timeouts.commandMs);
@@ -276,7 +282,7 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
 // oxlint-disable-next-line no-control-regex
 const isSendable = (address: string) => !/[<>\x00-\x1f\x7f]/.test(address);
 
-async function openBody(body: Body, peer: string): Promise<Readable | Uint8Array> {
+async function openBody(body: ReplayableBody, peer: string): Promise<Readable | Uint8Array> {
   try {
     return await body.open();
   } catch (err) {

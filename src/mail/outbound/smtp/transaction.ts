@@ -1,26 +1,29 @@
 import type { SmtpReply } from "../../messages/index.ts";
 import type { ParcelRecipient, Result } from "../types.ts";
-import { outcomeOf, parseReply, reply, type Command } from "./replies.ts";
+import { replyOutcome, parseReply, reply, type TransactionStep } from "./replies.ts";
 
 /** The reply to each recipient of one transaction. */
-export type Answers = Pick<Result, "rcpt" | "outcome" | "reply">[];
+export type RecipientReplies = Pick<Result, "rcpt" | "outcome" | "reply">[];
 
-export type Answer = Omit<Answers[number], "rcpt">;
+export type RecipientReply = Omit<RecipientReplies[number], "rcpt">;
 
 /** The recipient's own reply if RCPT was rejected, otherwise the reply to the message. */
-export const answersOf = (to: ParcelRecipient[], rejected: ReadonlyMap<string, Answer>, message: Answer): Answers =>
-  to.map(({ rcpt }) => ({ rcpt, ...(rejected.get(rcpt) ?? message) }));
+export const recipientReplies = (
+  to: ParcelRecipient[],
+  rejected: ReadonlyMap<string, RecipientReply>,
+  message: RecipientReply,
+): RecipientReplies => to.map(({ rcpt }) => ({ rcpt, ...(rejected.get(rcpt) ?? message) }));
 
-export function answer(raw: string, command: Command): Answer {
+export function recipientReplyOf(raw: string, command: TransactionStep): RecipientReply {
   const parsed: SmtpReply = parseReply(raw) ?? reply(451, "4.5.0", `a malformed reply: ${raw}`);
   // A positive reply to DATA other than 354 accepts nothing.
   if (command === "DATA" && parsed.code < 400)
     return { outcome: "temporary", reply: reply(451, "4.5.0", `an unexpected reply to DATA: ${raw}`) };
-  return { outcome: outcomeOf(parsed, command), reply: parsed };
+  return { outcome: replyOutcome(parsed, command), reply: parsed };
 }
 
 /** An address that would end its command. */
-export const invalidAddress = (address: string): Answer => ({
+export const invalidAddress = (address: string): RecipientReply => ({
   outcome: "permanent",
   reply: reply(550, "5.1.3", `the address cannot be sent over SMTP: ${address}`),
 });

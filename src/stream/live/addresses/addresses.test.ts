@@ -38,7 +38,7 @@ function setUp(recording: Partial<LiveInput["recording"]> = {}) {
   };
   const inputs = new Map([[INPUT, input]]);
   const rows: Video[] = [];
-  const asked = { lists: 0 };
+  const requested = { lists: 0 };
   const find = async (uid: string) => rows.find((row) => row.uid === uid);
   const videos = {
     find,
@@ -50,7 +50,7 @@ function setUp(recording: Partial<LiveInput["recording"]> = {}) {
   };
   const catalog = {
     list: async (account: string, { liveInput, limit }: { liveInput?: string; limit?: number } = {}) => (
-      asked.lists++,
+      requested.lists++,
       rows
         .filter((row) => row.account === account && row.liveInput === liveInput)
         .toReversed()
@@ -65,11 +65,11 @@ function setUp(recording: Partial<LiveInput["recording"]> = {}) {
       rows.find((row) => row.uid === uid)!,
       { state },
     );
-  return { addresses, inputs, rows, add, set, clock, asked, videos };
+  return { addresses, inputs, rows, add, set, clock, requested, videos };
 }
 
 test("an input initially resolves to nothing, then to its broadcast, then to its last recording, and to the next broadcast within a second", async () => {
-  const { addresses, add, set, clock, asked } = setUp();
+  const { addresses, add, set, clock, requested } = setUp();
   const found = async () => (await addresses.videoOf(INPUT))?.uid;
   const waiting = await addresses.videoOf(INPUT);
   assert.deepEqual(
@@ -79,11 +79,11 @@ test("an input initially resolves to nothing, then to its broadcast, then to its
   add(FIRST, "live-inprogress");
   clock.advance(1000);
   assert.equal(await found(), FIRST);
-  const before = asked.lists;
+  const before = requested.lists;
   for (let n = 0; n < 100; n++) await found();
   clock.advance(9000);
   await found();
-  assert.equal(asked.lists, before, "a running broadcast is not looked up again");
+  assert.equal(requested.lists, before, "a running broadcast is not looked up again");
   set(FIRST, "ready");
   assert.equal(await found(), FIRST);
   add(SECOND, "live-inprogress");

@@ -43,7 +43,7 @@ interface Open {
   /** Access rules last applied from the input to the video. */
   rules: Pick<LiveRecording, "requireSignedURLs" | "allowedOrigins">;
   session?: LiveSession | undefined;
-  making?: LiveEncoding | undefined;
+  encoding?: LiveEncoding | undefined;
 }
 
 export const LEASE_MS = 10_000;
@@ -131,7 +131,7 @@ export function createBroadcastController(
     log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "live: broadcast started");
     await note(taken.kind === "continued" ? "reconnected" : "connected", session);
     if (opened !== undefined && !session.signal.aborted)
-      mineNow.making = makeRuns(runs, session, opened, () => void note("new_configuration_accepted", session));
+      mineNow.encoding = makeRuns(runs, session, opened, () => void note("new_configuration_accepted", session));
   }
 
   /** Acquires the lease of the input and finds or creates its video. Undefined: another process holds the lease, or the session has ended. */
@@ -139,7 +139,7 @@ export function createBroadcastController(
     session: LiveSession,
     input: LiveInput,
   ): Promise<{ kind: "begun" | "continued"; video: string } | undefined> {
-    const asked = clock.now();
+    const requestedAt = clock.now();
     const recorded = input.recording.mode === "automatic";
     while (!session.signal.aborted && !closing.signal.aborted) {
       const now = clock.now();
@@ -157,7 +157,7 @@ export function createBroadcastController(
         if (await isVideoThere(videos, taken, input, session.started)) return taken;
         await release();
         await leases.drop(mine);
-      } else if (now - asked <= 2 * LEASE_MS) await pause(BUSY_MS, session);
+      } else if (now - requestedAt <= 2 * LEASE_MS) await pause(BUSY_MS, session);
       else {
         parts.endSession(session, streamErrors.liveInputBusy({ seconds: LEASE_MS / 1000 }));
         return undefined;
@@ -239,9 +239,9 @@ export function createBroadcastController(
 
   async function stopRuns(was: Open) {
     was.session = undefined;
-    was.making?.end();
-    await was.making?.done;
-    was.making = undefined;
+    was.encoding?.end();
+    await was.encoding?.done;
+    was.encoding = undefined;
     await was.opened?.settled();
   }
 

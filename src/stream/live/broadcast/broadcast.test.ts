@@ -77,7 +77,7 @@ test("an unrecorded broadcast leaves nothing behind, and is reported as live", a
   world.change(testInput({ recording: { ...testInput().recording, mode: "off" } }));
   const session = process.connectPublisher();
   await world.settle();
-  assert.deepEqual([world.videos.size, world.making.size, world.leases.rows.size], [0, 0, 1]);
+  assert.deepEqual([world.videos.size, world.encoding.size, world.leases.rows.size], [0, 0, 1]);
   session.end(streamErrors.livePublisherSilent({ seconds: 60 }));
   await world.settle();
   assert.equal(world.leases.rows.size, 0);
@@ -127,7 +127,7 @@ test("a full disk is reported once there is space again, and the broadcast conti
   world.full = true;
   world.fault(new Error("no space left"));
   await world.advance(20_000);
-  assert.deepEqual([session.signal.aborted, world.making.size, world.notes], [false, 1, ["connected"]]);
+  assert.deepEqual([session.signal.aborted, world.encoding.size, world.notes], [false, 1, ["connected"]]);
   world.full = false;
   await world.advance(5000);
   assert.deepEqual(world.notes, ["connected", "ERR_STORAGE_QUOTA_EXHAUSTED"]);
@@ -199,10 +199,10 @@ test("broadcasts start and finish while the database is unavailable", async () =
   away(true);
   const session = process.connectPublisher();
   await world.advance(5000);
-  assert.equal(world.making.size, 0);
+  assert.equal(world.encoding.size, 0);
   away(false);
   await world.advance(2000);
-  assert.equal(world.making.size, 1);
+  assert.equal(world.encoding.size, 1);
   away(true);
   session.end(streamErrors.livePublisherLost());
   await world.settle();
@@ -336,7 +336,7 @@ test("an input never has two controllers, and every broadcast ends as a recordin
       const states = new Set([...world.videos.values()].map(({ state }) => state));
       states.delete("ready");
       assert.deepEqual([...states], [], "every video is ready");
-      assert.deepEqual([world.making.size, world.leases.rows.size, here.broadcasts.count()], [0, 0, 0]);
+      assert.deepEqual([world.encoding.size, world.leases.rows.size, here.broadcasts.count()], [0, 0, 0]);
       for (const uid of world.videos.keys())
         assert.ok(world.assembled.includes(uid) && world.kept.get(uid)!.runs.length > 0);
       for (const uid of sessions.flatMap((one) => [...one.videos]))

@@ -7,7 +7,7 @@ import type { LiveRun, LiveEncoder, RunSink } from "../fragments.ts";
 import type { LiveInput } from "../inputs/port.ts";
 import type { LiveTracks } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
-import { createBroadcasts, type Broadcasts } from "./broadcasts.ts";
+import { createBroadcastControllers, type Broadcasts } from "./broadcasts.ts";
 import type { BroadcastLeases, BroadcastRow } from "./leases.ts";
 import type { BroadcastDeps } from "./deps.ts";
 
@@ -110,7 +110,7 @@ export function createWorld() {
   const assembled: string[] = [];
   const notes: string[] = [];
   /** Sessions being encoded by live processes. */
-  const making = new Set<{ process: TestProcess; session: TestSession }>();
+  const encoding = new Set<{ process: TestProcess; session: TestSession }>();
   const changes = new Set<(uid: string) => void>();
   const world = {
     clock,
@@ -119,7 +119,7 @@ export function createWorld() {
     kept,
     assembled,
     notes,
-    making,
+    encoding,
     input: testInput() as LiveInput | undefined,
     quota: false,
     remainingSeconds: Infinity,
@@ -180,7 +180,7 @@ export function createWorld() {
     function kill() {
       process.alive = false;
       for (const session of process.sessions) session.endedAt ??= clock.now();
-      for (const one of making) if (one.process === process) making.delete(one);
+      for (const one of encoding) if (one.process === process) encoding.delete(one);
       for (const one of kept.values()) if (one.openBy === process) one.openBy = undefined;
     }
 
@@ -188,9 +188,9 @@ export function createWorld() {
       encode(given, begin) {
         const session = given as TestSession & { onChange(listener: () => void): void };
         const one = { process, session };
-        for (const other of making)
+        for (const other of encoding)
           assert.fail(`two sessions start concurrently: ${other.session.id} and ${session.id}`);
-        making.add(one);
+        encoding.add(one);
         const done = Promise.withResolvers<void>();
         let sink: RunSink | undefined;
         const next = () => {
@@ -199,12 +199,12 @@ export function createWorld() {
           sink.fragment({ rendition: session.id, time: 0, duration: 1, key: true, bytes: Buffer.of() });
         };
         const end = () => {
-          if (!making.delete(one)) return;
+          if (!encoding.delete(one)) return;
           sink?.end();
           done.resolve();
         };
         next();
-        session.onChange(() => making.has(one) && next());
+        session.onChange(() => encoding.has(one) && next());
         session.signal.addEventListener("abort", end, { once: true });
         return { end, done: done.promise };
       },
@@ -301,7 +301,7 @@ export function createWorld() {
       packages: { open: () => ({ run: () => ({ init() {}, fragment() {}, end() {} }), end() {}, stop() {} }) },
       assemble: async (video) => void assembled.push(video),
     };
-    process.broadcasts = createBroadcasts(parts);
+    process.broadcasts = createBroadcastControllers(parts);
     process.broadcasts.start();
     return process;
   }

@@ -17,7 +17,7 @@ export interface Broadcasts {
 const LOOK_MS = LEASE_MS / 4;
 
 /** Gives every session a controller: the session starts or continues a video, and ends as a recording. */
-export function createBroadcasts(parts: BroadcastDeps): Broadcasts {
+export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
   const { leases, sessions, inputs, videos, clock, ids, log, alone = false } = parts;
   const owner = ids.hex();
   const controllers = new Map<string, BroadcastController>();

@@ -18,7 +18,7 @@ import { recordMigrations } from "../record/record-table.ts";
 import { createRecordings } from "../record/recordings.ts";
 import type { LiveSession } from "../session.ts";
 import { INPUT, testInput } from "./broadcast.testing.ts";
-import { createBroadcasts } from "./broadcasts.ts";
+import { createBroadcastControllers } from "./broadcasts.ts";
 import { broadcastMigrations, createLeasesTable } from "./leases-table.ts";
 
 interface TestSession extends LiveSession {
@@ -111,7 +111,7 @@ export async function openBroadcasts({
   };
 
   const input = testInput({ recording: { ...testInput().recording, timeoutSeconds: 1 } });
-  const broadcasts = createBroadcasts({
+  const broadcasts = createBroadcastControllers({
     leases: createLeasesTable(db),
     clock,
     ids,

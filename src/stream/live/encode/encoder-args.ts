@@ -1,4 +1,4 @@
-import { AUDIO_BITRATE, AUDIO_RATE, type Rung } from "./plan.ts";
+import { LIVE_AUDIO_BITRATE, LIVE_AUDIO_RATE, type Rung } from "./plan.ts";
 import { PICTURE_TICKS } from "./picture-fragments.ts";
 
 /** Pipe of the first output; audio uses the last one. */
@@ -106,13 +106,13 @@ function audioArgs(stream: number, index: number): string[] {
     "-map",
     `0:${stream}`,
     "-af",
-    `aresample=${AUDIO_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res,aformat=channel_layouts=stereo`,
+    `aresample=${LIVE_AUDIO_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res,aformat=channel_layouts=stereo`,
     "-c:a",
     "aac",
     "-b:a",
-    String(AUDIO_BITRATE),
+    String(LIVE_AUDIO_BITRATE),
     "-ar",
-    String(AUDIO_RATE),
+    String(LIVE_AUDIO_RATE),
     "-ac",
     "2",
     "-map_metadata",

@@ -7,8 +7,8 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { encoderArgs } from "./encoder-args.ts";
 import { createEncoderInput } from "./encoder-input.ts";
 import { createKeyTimes } from "./key-times.ts";
-import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture-fragments.ts";
-import { AUDIO, AUDIO_RATE, type Plan } from "./plan.ts";
+import { createPictureFragments, PICTURE_TICKS, pictureTicks, TRACK } from "./picture-fragments.ts";
+import { AUDIO, LIVE_AUDIO_RATE, type Plan } from "./plan.ts";
 import { createSoundFragments } from "./sound-fragments.ts";
 
 interface EncoderDeps {
@@ -32,7 +32,7 @@ interface EncoderDeps {
 }
 
 /** One child process that encodes the renditions that are not passed through. Never waits, never throws. */
-export interface Encoder {
+export interface RenditionEncoder {
   packet(packet: MediaPacket): void;
   /** As in SoundFragments, for the encoded audio. */
   cutAt(time: number): void;
@@ -66,7 +66,7 @@ export function createEncoder({
   onVideo,
   onLost,
   now,
-}: EncoderDeps): Encoder {
+}: EncoderDeps): RenditionEncoder {
   const { rungs, audio } = plan.encode;
   const input = createEncoderInput(
     {
@@ -101,7 +101,7 @@ export function createEncoder({
               let { time } = fragment;
               for (const [n, size] of fragment.sizes.entries()) {
                 const key = isKey(time, fragment.syncs[n] === 1);
-                fragments.add({ time, shift: ticksOf(delay), key, data: bytes.subarray(at, at + size) });
+                fragments.add({ time, shift: pictureTicks(delay), key, data: bytes.subarray(at, at + size) });
                 progress[i] = (time * 1_000_000) / PICTURE_TICKS;
                 if (i === 0) onVideo?.(progress[i]! + delay, progress[i]!, key);
                 at += size;
@@ -121,7 +121,7 @@ export function createEncoder({
       writeInit({
         id: TRACK,
         handler: "soun",
-        timescale: AUDIO_RATE,
+        timescale: LIVE_AUDIO_RATE,
         width: 0,
         height: 0,
         description: aacEntry(AUDIO_CONFIG).entry,
@@ -131,7 +131,7 @@ export function createEncoder({
     const fragments = createSoundFragments({
       rendition: AUDIO,
       partMs,
-      sampleRate: AUDIO_RATE,
+      sampleRate: LIVE_AUDIO_RATE,
       frame: AAC_FRAME,
       followsVideo: tracks.video !== undefined,
       onFragment,
@@ -141,7 +141,7 @@ export function createEncoder({
     return {
       take(chunk: Buffer) {
         for (const data of adts.push(chunk)) {
-          const time = (count++ * AAC_FRAME * 1_000_000) / AUDIO_RATE;
+          const time = (count++ * AAC_FRAME * 1_000_000) / LIVE_AUDIO_RATE;
           if (time < 0) continue;
           fragments.add(time, Buffer.from(data));
           progress[rungs.length] = time;
@@ -195,7 +195,7 @@ export function createEncoder({
   return {
     packet(packet) {
       if (over || (packet.kind === "video" ? rungs.length === 0 : !audio)) return;
-      if (packet.kind === "video" && packet.key) keys.source(ticksOf(packet.pts - delay));
+      if (packet.kind === "video" && packet.key) keys.source(pictureTicks(packet.pts - delay));
       for (const bytes of input.packet(packet)) child.stdin.write(bytes);
       given[packet.kind] = packet.dts;
       watchPace();

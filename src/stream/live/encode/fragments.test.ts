@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { readFragments, type Fragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
-import { createPictureFragments, PICTURE_TICKS, ticksOf } from "./picture-fragments.ts";
+import { createPictureFragments, PICTURE_TICKS, pictureTicks } from "./picture-fragments.ts";
 import { createSoundFragments } from "./sound-fragments.ts";
 
 const read = async ({ bytes }: LiveFragment): Promise<Fragment> => {
@@ -62,8 +62,8 @@ test("loses no frame, keeps fragments contiguous, and presents each frame at its
         let ms = 0;
         for (const { gap, delay, key, size } of steps) {
           ms += gap;
-          made.add({ time: ticksOf(ms * 1000), shift: ticksOf(delay * 1000), key, data: Buffer.alloc(size) });
-          shown.push(ticksOf((ms + delay) * 1000));
+          made.add({ time: pictureTicks(ms * 1000), shift: pictureTicks(delay * 1000), key, data: Buffer.alloc(size) });
+          shown.push(pictureTicks((ms + delay) * 1000));
         }
         made.end();
         const seen: number[] = [];
@@ -268,7 +268,7 @@ test("parts have equal frame counts despite timestamps rounded to milliseconds",
   const { fragments, made } = pictures(200);
   for (let i = 0; i < 61; i++)
     made.add({
-      time: ticksOf(Math.round((i * 1000) / 30) * 1000),
+      time: pictureTicks(Math.round((i * 1000) / 30) * 1000),
       shift: 0,
       key: i % 60 === 0,
       data: Buffer.from([1]),

@@ -6,7 +6,7 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import { type Plan, planRun, encoderDemand } from "./plan.ts";
-import { createRun, type Run } from "./run.ts";
+import { createRun, type ActiveRun } from "./run.ts";
 import { createWaitingLine } from "./waiting-line.ts";
 
 export interface LiveEncoderDeps {
@@ -42,7 +42,7 @@ function makeRuns(
   let coming: { tracks: LiveTracks; started: number } | undefined;
   /** Id of the run that begins at the next key frame. */
   let next: string | undefined;
-  let now: { run: Run; zero: number } | undefined;
+  let now: { run: ActiveRun; zero: number } | undefined;
   let admitted: Admitted | undefined;
   let over = false;
   let leave = () => {};
@@ -132,7 +132,7 @@ function makeRuns(
       });
     againAt = sink === undefined ? clock.now() + AGAIN_MS : Infinity;
     if (plan === undefined || sink === undefined) return;
-    const made: Run = createRun({
+    const made: ActiveRun = createRun({
       tools,
       log,
       now: clock.now,

@@ -23,7 +23,7 @@ interface PictureFragments {
 
 /** Represents milliseconds and 90 kHz clocks exactly. */
 export const PICTURE_TICKS = 90_000;
-export const ticksOf = (microseconds: number): number => Math.round((microseconds * PICTURE_TICKS) / 1_000_000);
+export const pictureTicks = (microseconds: number): number => Math.round((microseconds * PICTURE_TICKS) / 1_000_000);
 /** Duration of a frame when unknown. */
 const SOME_DURATION = PICTURE_TICKS / 25;
 /** More frames than a fragment holds at the maximum frame rate: streams whose clock does not advance are cut too. */

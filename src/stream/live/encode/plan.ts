@@ -34,8 +34,8 @@ export interface Plan {
 export const SOURCE = "source";
 export const AUDIO = "audio";
 /** Encoded audio: AAC-LC, stereo. */
-export const AUDIO_RATE = 48_000;
-export const AUDIO_BITRATE = 128_000;
+export const LIVE_AUDIO_RATE = 48_000;
+export const LIVE_AUDIO_BITRATE = 128_000;
 /** Short side of renditions encoded beyond the limit, or without a known size. */
 const SMALL = 360;
 const LARGEST = 1080;
@@ -181,6 +181,6 @@ const sound = (codecs: string, channels: number): LiveRendition => ({
   kind: "audio",
   codecs,
   channels,
-  peakBandwidth: Math.round(AUDIO_BITRATE * PEAK),
-  averageBandwidth: AUDIO_BITRATE,
+  peakBandwidth: Math.round(LIVE_AUDIO_BITRATE * PEAK),
+  averageBandwidth: LIVE_AUDIO_BITRATE,
 });

@@ -3,8 +3,8 @@ import { writeInit } from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/index.ts";
 import type { LiveFragment, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
-import { createEncoder, type Encoder } from "./encoder.ts";
-import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture-fragments.ts";
+import { createEncoder, type RenditionEncoder } from "./encoder.ts";
+import { createPictureFragments, PICTURE_TICKS, pictureTicks, TRACK } from "./picture-fragments.ts";
 import { AUDIO, type Plan, SOURCE } from "./plan.ts";
 import { createSoundFragments } from "./sound-fragments.ts";
 
@@ -23,13 +23,13 @@ interface RunDeps {
 }
 
 /** An active run: packets in, fragments out to the sink. Packet times start at zero. */
-export interface Run {
+export interface ActiveRun {
   packet(packet: MediaPacket): void;
   /** Emits the remaining output, then ends the sink. Undefined if this was done immediately. */
   end(): Promise<void> | undefined;
 }
 
-export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: given, onLost }: RunDeps): Run {
+export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: given, onLost }: RunDeps): ActiveRun {
   const sink = guarded(given, log);
   const delay = first.kind === "video" ? first.pts - first.dts : 0;
   let ended = false;
@@ -75,7 +75,7 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
         description: audio.entry,
       }),
     );
-  const encoder: Encoder | undefined =
+  const encoder: RenditionEncoder | undefined =
     encode.rungs.length > 0 || encode.audio
       ? createEncoder({
           tools,
@@ -102,8 +102,8 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
       const { kind, dts, pts, key, data } = packet;
       if (kind === "audio") sounds?.add(dts, data);
       else {
-        const time = ticksOf(dts);
-        pictures?.add({ time, shift: ticksOf(pts) - time, key, data });
+        const time = pictureTicks(dts);
+        pictures?.add({ time, shift: pictureTicks(pts) - time, key, data });
         if (pictures) followedBy(pts, dts, key);
       }
       encoder?.packet(packet);

@@ -124,13 +124,13 @@ test("a slow subscriber skips to a key frame, a throwing one is removed, and nei
   let waiting = 0;
   const slow = createNotes(() => waiting);
   const quick = createNotes();
-  let asked = 0;
+  let requested = 0;
   sessions[0]!.subscribe(slow.subscriber);
   sessions[0]!.subscribe({
     tracks() {},
     end() {},
     packet() {
-      asked++;
+      requested++;
       throw new Error("broken");
     },
   });
@@ -145,7 +145,7 @@ test("a slow subscriber skips to a key frame, a throwing one is removed, and nei
   for (const packet of [sound(81), picture(120), picture(160, { key: true }), sound(161)]) publication.write(packet);
   assert.deepEqual(slow.notes, ["run va", "V0", "v40", "v60", "V160", "a161"]);
   assert.deepEqual(quick.notes, ["run va", "V0", "v40", "v60", "v80", "a81", "v120", "V160", "a161"]);
-  assert.equal(asked, 1);
+  assert.equal(requested, 1);
 });
 
 test("a GOP that is too large is not stored: new subscribers start at the next key frame", async () => {

@@ -67,7 +67,7 @@ export function createPublication({
 }: PublicationDeps): OpenPublication {
   const id = randomIds.hex();
   const log = serverLog.child({ input: given.uid, session: id, protocol: claim.protocol });
-  const told = new AbortController();
+  const endController = new AbortController();
   const over = new AbortController();
   const meter = createMeter(clock.now);
   const fanOut = createFanOut(log);
@@ -180,14 +180,14 @@ export function createPublication({
   function abort(reason: UserError) {
     if (over.signal.aborted) return;
     finish(reason);
-    told.abort(reason);
+    endController.abort(reason);
   }
 
   const publication: Publication = {
     get input() {
       return input.uid;
     },
-    signal: told.signal,
+    signal: endController.signal,
     configure(tracks) {
       if (over.signal.aborted) return;
       heard = clock.now();

@@ -14,7 +14,7 @@ const KEPT = 5000;
 /** Changes are announced immediately; this bounds the delay if a notification is lost. */
 const FRESH_MS = 10_000;
 
-export const sealedFor = (uid: string): string => `stream/live/${uid}`;
+export const inputKeyContext = (uid: string): string => `stream/live/${uid}`;
 
 export const inputOf = (row: InputRow): LiveInput => ({
   uid: row.uid,
@@ -27,7 +27,7 @@ export const inputOf = (row: InputRow): LiveInput => ({
 
 export const ownedOf = (row: InputRow, secrets: Pick<Secrets, "open">): OwnedLiveInput => ({
   input: inputOf(row),
-  keys: JSON.parse(secrets.open(row.keys, sealedFor(row.uid))) as LiveKeys,
+  keys: JSON.parse(secrets.open(row.keys, inputKeyContext(row.uid))) as LiveKeys,
   status: row.status,
   statusAt: row.status_at,
 });
@@ -93,13 +93,13 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryDeps
     byPublishKey: (key) => byKey("publish", key),
     byPlaybackKey: (key) => byKey("playback", key),
     async bySrtStreamId(streamId) {
-      const asked = readSrtStreamId(streamId);
-      const entry = asked && (await find(asked.uid));
-      if (asked === undefined || entry === undefined) return undefined;
+      const parsedId = readSrtStreamId(streamId);
+      const entry = parsedId && (await find(parsedId.uid));
+      if (parsedId === undefined || entry === undefined) return undefined;
       return {
         input: entry.input,
-        direction: asked.direction,
-        passphrase: asked.direction === "publish" ? entry.keys.publish : entry.keys.playback,
+        direction: parsedId.direction,
+        passphrase: parsedId.direction === "publish" ? entry.keys.publish : entry.keys.playback,
       };
     },
     onChange: (listener) => events.subscribe(LIVE_CHANGED, listener),

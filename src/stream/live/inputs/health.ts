@@ -31,7 +31,7 @@ const BATCH = 500;
 export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNotesDeps): LiveHealthNotes {
   const table = createHealthTable(db);
   let publishing: Repetition | undefined;
-  let told = false;
+  let reported = false;
 
   async function write(): Promise<void> {
     const now = clock.now();
@@ -40,10 +40,10 @@ export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNo
       at: now,
       health: JSON.stringify(session.health()),
     }));
-    if (rows.length === 0 && !told) return;
+    if (rows.length === 0 && !reported) return;
     for (let i = 0; i < rows.length; i += BATCH) await table.note(rows.slice(i, i + BATCH));
     await table.forget(now - FORGET_MS);
-    told = rows.length > 0;
+    reported = rows.length > 0;
   }
 
   return {

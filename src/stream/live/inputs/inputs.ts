@@ -1,7 +1,7 @@
 import { type Clock, type Ids, isHexId } from "../../../kernel/index.ts";
 import type { Secrets } from "../../../store/index.ts";
 import { streamErrors } from "../../errors.ts";
-import { type Directory, inputOf, ownedOf, sealedFor } from "./directory.ts";
+import { type Directory, inputOf, ownedOf, inputKeyContext } from "./directory.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import { keyHash, newKeys } from "./keys.ts";
 import { changed, checkIdempotencyKey, DEFAULTS, type LiveSettings } from "./rules.ts";
@@ -44,7 +44,7 @@ export function createOwnedInputs({
     return {
       publish_hash: keyHash(keys.publish),
       playback_hash: keyHash(keys.playback),
-      keys: secrets.seal(JSON.stringify(keys), sealedFor(uid)),
+      keys: secrets.seal(JSON.stringify(keys), inputKeyContext(uid)),
     };
   }
 

@@ -51,8 +51,8 @@ async function open(t: TestContext) {
     log: silentLog,
   });
   const server = createServer(
-    (asked, response) =>
-      void delivery.handle(asked, response).then((handled) => handled || response.writeHead(299).end()),
+    (requested, response) =>
+      void delivery.handle(requested, response).then((handled) => handled || response.writeHead(299).end()),
   );
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   t.after(
@@ -74,7 +74,7 @@ async function open(t: TestContext) {
         .on("error", reject)
         .end();
     });
-  return { state, videos, ask, told: async (path: string) => JSON.parse((await ask(path)).text) as unknown };
+  return { state, videos, ask, reported: async (path: string) => JSON.parse((await ask(path)).text) as unknown };
 }
 
 const tokenFor = (sub: string) =>
@@ -87,14 +87,14 @@ const tokenFor = (sub: string) =>
     .join(".");
 
 test("reports whether an input is live, and its video, by the uid or a token of the input and by the video", async (t) => {
-  const { state, told, ask, videos } = await open(t);
-  assert.deepEqual(await told(`/${INPUT}/lifecycle`), { isInput: true, videoUID: null, live: false });
+  const { state, reported, ask, videos } = await open(t);
+  assert.deepEqual(await reported(`/${INPUT}/lifecycle`), { isInput: true, videoUID: null, live: false });
   state.now = { live: true, video: VIDEO };
   for (const id of [INPUT, tokenFor(INPUT)])
-    assert.deepEqual(await told(`/${id}/lifecycle?x=1`), { isInput: true, videoUID: VIDEO, live: true });
-  assert.deepEqual(await told(`/${VIDEO}/lifecycle`), { isInput: false, videoUID: VIDEO, live: true });
+    assert.deepEqual(await reported(`/${id}/lifecycle?x=1`), { isInput: true, videoUID: VIDEO, live: true });
+  assert.deepEqual(await reported(`/${VIDEO}/lifecycle`), { isInput: false, videoUID: VIDEO, live: true });
   videos[0]!.state = "ready";
-  assert.deepEqual(await told(`/${VIDEO}/lifecycle`), { isInput: false, videoUID: VIDEO, live: false });
+  assert.deepEqual(await reported(`/${VIDEO}/lifecycle`), { isInput: false, videoUID: VIDEO, live: false });
   const { headers } = await ask(`/${INPUT}/lifecycle`);
   assert.deepEqual(
     [headers["content-type"], headers["cache-control"], headers["access-control-allow-origin"]],
@@ -103,14 +103,14 @@ test("reports whether an input is live, and its video, by the uid or a token of 
 });
 
 test("reports the number of viewers, unless the owner hides it", async (t) => {
-  const { state, told, ask, videos } = await open(t);
-  for (const id of [INPUT, VIDEO]) assert.deepEqual(await told(`/${id}/views`), { liveViewers: 113 });
-  assert.deepEqual(await told(`/${OTHER}/views`), { liveViewers: 0 });
+  const { state, reported, ask, videos } = await open(t);
+  for (const id of [INPUT, VIDEO]) assert.deepEqual(await reported(`/${id}/views`), { liveViewers: 113 });
+  assert.deepEqual(await reported(`/${OTHER}/views`), { liveViewers: 0 });
   state.hidden = true;
   for (const id of [INPUT, VIDEO]) assert.equal((await ask(`/${id}/views`)).status, 403);
   state.hidden = false;
   videos[0]!.state = "ready";
-  assert.deepEqual(await told(`/${VIDEO}/views`), { liveViewers: 0 });
+  assert.deepEqual(await reported(`/${VIDEO}/views`), { liveViewers: 0 });
 });
 
 test("rejects unknown ids, ids of other accounts and invalid requests, and ignores all other URLs", async (t) => {

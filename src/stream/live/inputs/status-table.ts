@@ -66,7 +66,7 @@ export function createStatusTable(db: Db) {
           : toEvent({ input_uid: input, n, at: entry.at, event, error: entry.error, account_id: row.account_id });
       }),
 
-    async told({ input, n }: { input: string; n: number }): Promise<void> {
+    async markReported({ input, n }: { input: string; n: number }): Promise<void> {
       await db.write(
         tables.updateTable("stream_live_history").set({ told: 1 }).where("input_uid", "=", input).where("n", "=", n),
       );

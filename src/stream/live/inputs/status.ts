@@ -33,7 +33,7 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
     if (event === undefined) return;
     try {
       for (const listener of listeners) await listener(event);
-      await table.told({ input: event.input, n: Number(event.id.split("-")[1]) });
+      await table.markReported({ input: event.input, n: Number(event.id.split("-")[1]) });
     } catch (err) {
       log.warn(
         { err, input: event.input, event: event.type },

@@ -19,7 +19,7 @@ const event = (more: Partial<LiveEvent> = {}): LiveEvent => ({
 });
 
 function open(name?: string) {
-  const told: Parameters<Webhooks["liveEvent"]>[0][] = [];
+  const sent: Parameters<Webhooks["liveEvent"]>[0][] = [];
   const input: LiveInput = {
     ...DEFAULTS,
     meta: { ...(name !== undefined && { name }) },
@@ -30,14 +30,14 @@ function open(name?: string) {
     keysRotatedAt: null,
   };
   const notify = createLiveNotifications({
-    webhooks: { liveEvent: async (heard) => void told.push(heard) },
+    webhooks: { liveEvent: async (heard) => void sent.push(heard) },
     inputs: { find: async (uid) => (uid === INPUT ? input : undefined) },
   });
-  return { told, notify, body: () => JSON.parse(told.at(-1)!.payload) as unknown };
+  return { sent, notify, body: () => JSON.parse(sent.at(-1)!.payload) as unknown };
 }
 
 test("a notification has the documented form", async () => {
-  const { told, notify, body } = open("Stage");
+  const { sent, notify, body } = open("Stage");
   await notify(event());
   assert.deepEqual(body(), {
     name: "Stage",
@@ -50,7 +50,7 @@ test("a notification has the documented form", async () => {
     },
     ts: AT / 1000 - 0.5,
   });
-  const { account, input, type, occasion } = told[0]!;
+  const { account, input, type, occasion } = sent[0]!;
   assert.deepEqual([account, input, type, occasion], [ACCOUNT, INPUT, "live_input.connected", `live ${INPUT}-7`]);
 });
 
@@ -76,7 +76,7 @@ test("an error notification includes the codecs involved", async () => {
 });
 
 test("sends nothing for a deleted input", async () => {
-  const { told, notify } = open();
+  const { sent, notify } = open();
   await notify(event({ input: "2".repeat(32) }));
-  assert.deepEqual(told, []);
+  assert.deepEqual(sent, []);
 });

@@ -19,7 +19,7 @@ const MOST = 8;
  * Resolves the permitted addresses of a host. Checked for each connection, which uses only these addresses. Rejects
  * with OutputError.
  */
-export async function addressesOf(
+export async function resolveOutputHost(
   host: string,
   { allowPrivate, own = createOwnAddresses().has, lookup = systemLookup }: AddressRules,
 ): Promise<string[]> {

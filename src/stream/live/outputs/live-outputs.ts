@@ -3,12 +3,12 @@ import { type Clock, type Log, messageOf } from "../../../kernel/index.ts";
 import type { MediaTools } from "../../media/index.ts";
 import type { LiveOutput, LiveOutputs, LiveOutputStatus } from "../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";
-import { addressesOf, type AddressRules } from "./addresses.ts";
+import { resolveOutputHost, type AddressRules } from "./addresses.ts";
 import { OutputError } from "./output-error.ts";
 import { checkTracks } from "./push.ts";
 import { pushRtmp } from "./rtmp-push.ts";
 import { pushSrt } from "./srt-push.ts";
-import { readTarget } from "./target.ts";
+import { readOutputTarget } from "./target.ts";
 
 export interface LiveOutputsRunnerDeps {
   outputs: LiveOutputs;
@@ -164,8 +164,8 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
     onConnected: () => void,
   ): Promise<void> {
     checkTracks(session.tracks());
-    const target = readTarget(output);
-    const options = { session, signal, onConnected, addresses: await addressesOf(target.host, parts.addresses) };
+    const target = readOutputTarget(output);
+    const options = { session, signal, onConnected, addresses: await resolveOutputHost(target.host, parts.addresses) };
     if (target.kind === "srt")
       return pushSrt({ ...options, target, tools: parts.tools, folder: parts.folder ?? tmpdir() });
     return pushRtmp({ ...options, target, ...(parts.ca !== undefined && { ca: parts.ca }) });

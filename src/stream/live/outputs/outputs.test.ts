@@ -21,7 +21,7 @@ import { createFakeIngest, type FakeIngest } from "../ingest/rtmp/rtmp.testing.t
 import { until } from "../ingest/fake-sessions.testing.ts";
 import { startRtmpServer } from "../ingest/rtmp/server.ts";
 import type { LiveOutput, LiveOutputs, LiveOutputStatus } from "../inputs/port.ts";
-import { addressesOf } from "./addresses.ts";
+import { resolveOutputHost } from "./addresses.ts";
 import { createLiveOutputsRunner, type LiveOutputsRunnerDeps } from "./live-outputs.ts";
 
 const pair = makeSelfSigned({ names: ["localhost", "target.example"], clock: systemClock });
@@ -245,11 +245,14 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     await until("the output is rejected", () => outputs.last("one")?.state === "error");
     assert.match(outputs.last("one")!.reason!, /does not resolve to a public IP address/);
     await assert.rejects(
-      addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }),
+      resolveOutputHost("internal.example", {
+        allowPrivate: false,
+        lookup: () => Promise.resolve(["10.0.0.1", "::1"]),
+      }),
       /does not resolve to a public IP address/,
     );
     await assert.rejects(
-      addressesOf("here.example", {
+      resolveOutputHost("here.example", {
         allowPrivate: false,
         own: (ip) => ip === "192.0.43.9",
         lookup: () => Promise.resolve(["192.0.43.9"]),
@@ -257,7 +260,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
       /does not resolve to a public IP address/,
     );
     assert.deepEqual(
-      await addressesOf("mixed.example", {
+      await resolveOutputHost("mixed.example", {
         allowPrivate: false,
         lookup: () => Promise.resolve(["10.0.0.1", "192.0.43.10"]),
       }),
@@ -379,10 +382,10 @@ test("retries outputs that cannot be read with increasing delays, until the broa
   const outputs = createOutputs(uid);
   outputs.add("one", "rtmp://127.0.0.1:1/app", "there");
   const clock = createManualClock();
-  let asked = 0;
+  let requested = 0;
   let broken = true;
   const list: LiveOutputs["list"] = (input) => (
-    asked++,
+    requested++,
     broken ? Promise.reject(new Error("no database")) : outputs.port.list(input)
   );
   const runner = createLiveOutputsRunner({
@@ -408,14 +411,14 @@ test("retries outputs that cannot be read with increasing delays, until the broa
   ] as const) {
     clock.advance(ms);
     for (let round = 0; round < 5; round++) await turn();
-    assert.equal(asked, times);
+    assert.equal(requested, times);
   }
   broken = false;
   clock.advance(4000);
   await until("the output connects", () => outputs.states("one").includes("connecting"));
   broken = true;
   outputs.change("one", { enabled: false });
-  await until("the list is read", () => asked === 5);
+  await until("the list is read", () => requested === 5);
   // Closes immediately.
   await runner.close();
 });

@@ -53,7 +53,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   );
   let stream = 0;
   let unsubscribe = () => {};
-  let asked = false;
+  let publishRequested = false;
   let published = false;
   let over = false;
 
@@ -138,7 +138,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   }
 
   function ask() {
-    asked = true;
+    publishRequested = true;
     command("connect", TRANSACTION.connect, {
       app: target.app,
       type: "nonprivate",
@@ -190,7 +190,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
         if (given !== undefined) hear(given);
         if (over) return;
       }
-      if (peer.greeted && !asked) ask();
+      if (peer.greeted && !publishRequested) ask();
     } catch (err) {
       fail(err);
     }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readTarget } from "./target.ts";
+import { readOutputTarget } from "./target.ts";
 
 test("reads URLs of outputs as written", () => {
-  const read = (url: string, streamKey: string) => readTarget({ url, streamKey });
+  const read = (url: string, streamKey: string) => readOutputTarget({ url, streamKey });
   assert.deepEqual(read("rtmps://live.example.com:443/live/", "k"), {
     kind: "rtmp",
     host: "live.example.com",

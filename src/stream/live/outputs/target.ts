@@ -24,7 +24,7 @@ export interface SrtTarget {
 }
 
 /** Parses the target of an output. Throws OutputError. */
-export function readTarget({ url, streamKey }: Pick<LiveOutput, "url" | "streamKey">): RtmpTarget | SrtTarget {
+export function readOutputTarget({ url, streamKey }: Pick<LiveOutput, "url" | "streamKey">): RtmpTarget | SrtTarget {
   const parsed = URL.parse(url);
   if (parsed === null || parsed.hostname === "") throw new OutputError("its address is none");
   const host = parsed.hostname.replace(/^\[(.*)\]$/, "$1");

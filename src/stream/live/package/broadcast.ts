@@ -1,8 +1,8 @@
 import type { LiveRun, RunSink } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import { createCutter } from "./cutter.ts";
-import type { LivePackage, OpenPackage } from "./port.ts";
-import { targetDurationOf, wholeSeconds } from "./lists.ts";
+import type { LivePackage, OpenPackageOptions } from "./port.ts";
+import { liveTargetDuration, wholeSeconds } from "./lists.ts";
 import { createPartTargets, type PartTargets } from "./part-targets.ts";
 import { createMeasuredRates, type MeasuredRates } from "./rates.ts";
 import { createRecentSegments, type RecentSegments } from "./recent.ts";
@@ -31,7 +31,7 @@ export interface Broadcast extends LivePackage {
   onChange(listener: () => void): () => void;
 }
 
-interface BroadcastDeps extends OpenPackage {
+interface BroadcastDeps extends OpenPackageOptions {
   video: string;
   segmentSeconds: number;
   partSeconds: number;
@@ -62,7 +62,7 @@ export function createBroadcast({
   const listeners = new Set<() => void>();
   let current: LiveRun | undefined;
   let running: (() => void) | undefined;
-  let target = targetDurationOf(timeline.segments, segmentSeconds);
+  let target = liveTargetDuration(timeline.segments, segmentSeconds);
   const partTargets = createPartTargets(partSeconds);
   let version = 0;
   let stopped = false;

@@ -1,7 +1,7 @@
 import type { LiveFragment, LiveRun } from "../fragments.ts";
 import type { LiveSegment } from "../timeline.ts";
 import type { CutSegment } from "./port.ts";
-import { createTrack, type Cut, type Track, type TrackSegment } from "./track.ts";
+import { createTrack, type SegmentCut, type LiveTrack, type TrackSegment } from "./track.ts";
 
 interface CutterDeps {
   run: Pick<LiveRun, "id" | "started" | "renditions">;
@@ -36,8 +36,8 @@ const SAME = 0.002;
 
 /** Cuts a run into segments: at key frames of its first rendition, and at the same times in all others. */
 export function createCutter({ run, first, segmentSeconds, partSeconds, onChange, onSegment }: CutterDeps): Cutter {
-  const cuts: Cut[] = [];
-  const tracks = new Map<string, Track>();
+  const cuts: SegmentCut[] = [];
+  const tracks = new Map<string, LiveTrack>();
   const held = new Map<string, LiveFragment[]>();
   /** Segments that are complete in some renditions, but not in all. */
   const waiting = new Map<number, Map<string, TrackSegment>>();

@@ -1,5 +1,5 @@
 import { AFTER_THE_END, type LiveMediaSet, type LivePeriod, writeLiveMpd } from "../../../protocol/dash/index.ts";
-import { nearest, type TextTrack } from "../../playback/index.ts";
+import { nearestToHint, type TextTrack } from "../../playback/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import { longest, windowStart } from "./lists.ts";
@@ -89,7 +89,7 @@ function choose(
 ): LiveRendition[] {
   const byName = new Map(offered.map((one) => [one.name, one]));
   const there = timeline.ended ? all.filter(({ name }) => byName.has(name)) : all;
-  const pictures = nearest(
+  const pictures = nearestToHint(
     there.filter(({ kind }) => kind === "video"),
     hint,
     ({ name, averageBandwidth }) => byName.get(name)?.averageBandwidth ?? averageBandwidth,

@@ -63,14 +63,14 @@ function listedOf(
     run: timeline.runs[run]!,
     place: run,
     start: starts?.[dated] ?? start,
-    duration: duration ?? secondsOf(timeline, segment),
+    duration: duration ?? liveSegmentSeconds(timeline, segment),
     gap: duration === undefined,
     ...(duration !== undefined && parts && { parts }),
   };
 }
 
 /** Seconds of a segment on the player timeline: its duration in the leading rendition. */
-export const secondsOf = ({ runs }: LiveTimeline, { run, durations }: LiveSegment): number =>
+export const liveSegmentSeconds = ({ runs }: LiveTimeline, { run, durations }: LiveSegment): number =>
   durations[runs[run]?.renditions[0]?.name ?? ""] ?? longest(durations);
 
 export const longest = (durations: Record<string, number>): number => Math.max(...Object.values(durations));
@@ -98,7 +98,7 @@ export function windowStart(segments: readonly LiveSegment[], seconds: number, l
 export const wholeSeconds = (duration: number): number => Math.round(Number(duration.toFixed(6)));
 
 /** Whole seconds: maximum segment duration, rounded to the nearest. */
-export const targetDurationOf = (segments: readonly LiveSegment[], least = 1): number =>
+export const liveTargetDuration = (segments: readonly LiveSegment[], least = 1): number =>
   segments.reduce(
     (most, { durations }) => Math.max(most, wholeSeconds(longest(durations))),
     Math.max(1, Math.round(least)),

@@ -87,9 +87,10 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
       return send(viewing, source, { from: String(from), to: String(timeline.segments.length - 1) });
     }
     if (timeline.ended) return send(viewing, source, {}, (await captions?.of(video.uid)) ?? []);
-    const asked = query.get("protocol");
+    const requested = query.get("protocol");
     const lowLatency =
-      source.broadcast !== undefined && (asked === "llhls" || (asked === null && (await prefersLowLatency(video))));
+      source.broadcast !== undefined &&
+      (requested === "llhls" || (requested === null && (await prefersLowLatency(video))));
     return send(viewing, source, {
       protocol: lowLatency ? "llhls" : "hls",
       ...(query.get("dvrEnabled") === "true" && { dvrEnabled: "true" }),

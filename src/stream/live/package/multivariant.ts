@@ -1,5 +1,5 @@
 import { type HlsRendition, type HlsVariant, writeMultivariant } from "../../../protocol/hls/index.ts";
-import { nearest, type TextTrack } from "../../playback/index.ts";
+import { nearestToHint, type TextTrack } from "../../playback/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import { playlistUri } from "./playlists.ts";
 
@@ -52,7 +52,11 @@ export function liveMultivariant(
   });
   const variants = pictures.length === 0 ? sound.map(soundAlone) : modestFirst(pictures).map(variant);
   return writeMultivariant({
-    variants: nearest(variants, bandwidthHint, ({ averageBandwidth, bandwidth }) => averageBandwidth ?? bandwidth),
+    variants: nearestToHint(
+      variants,
+      bandwidthHint,
+      ({ averageBandwidth, bandwidth }) => averageBandwidth ?? bandwidth,
+    ),
     renditions: [
       ...sound.map(({ name, channels }, index): HlsRendition => ({
         type: "AUDIO",

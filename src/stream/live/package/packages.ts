@@ -1,5 +1,5 @@
 import { type Broadcast, createBroadcast } from "./broadcast.ts";
-import type { LivePackages, OpenPackage } from "./port.ts";
+import type { LivePackages, OpenPackageOptions } from "./port.ts";
 
 interface LivePackagesDeps {
   settings: { segment_seconds: number; part_ms: number };
@@ -8,7 +8,7 @@ interface LivePackagesDeps {
 export interface LivePackagesModule extends LivePackages {
   /** A broadcast that is being packaged in this process, or was until a minute ago. */
   of(video: string): Broadcast | undefined;
-  open(video: string, options?: OpenPackage): Broadcast;
+  open(video: string, options?: OpenPackageOptions): Broadcast;
 }
 
 /** Viewers of an ended broadcast still send a few requests. */

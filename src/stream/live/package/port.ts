@@ -7,12 +7,12 @@ export interface LivePackages {
    * Starts a video, or continues one from another process: its numbers follow those of `timeline`. Ends the video first
    * if it is open.
    */
-  open(video: string, options?: OpenPackage): LivePackage;
+  open(video: string, options?: OpenPackageOptions): LivePackage;
   /** Stops packaging; waiting requests are completed. */
   close(): void;
 }
 
-export interface OpenPackage {
+export interface OpenPackageOptions {
   /** The existing timeline. Absent: empty. */
   timeline?: LiveTimeline;
   /** Called for every segment that is complete in all renditions, in order. Must not throw. */

@@ -1,7 +1,7 @@
 import { streamErrors } from "../../errors.ts";
 import { readTime } from "../../thumbnails/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
-import { secondsOf } from "./lists.ts";
+import { liveSegmentSeconds } from "./lists.ts";
 import type { Extent } from "./playlists.ts";
 
 /** Seconds: longest preview of a live broadcast, and longest instant clip. */
@@ -72,7 +72,7 @@ export function segmentsBetween(
   let first: { n: number; start: number } | undefined;
   for (const segment of timeline.segments) {
     const { n } = segment;
-    const end = at + secondsOf(timeline, segment);
+    const end = at + liveSegmentSeconds(timeline, segment);
     if (first === undefined && end > time + SAME) first = { n, start: Math.max(0, time - at) };
     if (first !== undefined && end >= time + duration - SAME) return { from: first.n, to: n, start: first.start };
     at = end;
@@ -82,4 +82,4 @@ export function segmentsBetween(
 
 /** Second of the recording at which segment `n` begins. */
 export const positionOf = (timeline: LiveTimeline, n: number): number =>
-  timeline.segments.slice(0, n).reduce((sum, segment) => sum + secondsOf(timeline, segment), 0);
+  timeline.segments.slice(0, n).reduce((sum, segment) => sum + liveSegmentSeconds(timeline, segment), 0);

@@ -3,7 +3,7 @@ import type { Video } from "../../videos/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import type { Broadcast } from "./broadcast.ts";
-import { type Source, targetDurationOf } from "./lists.ts";
+import { type Source, liveTargetDuration } from "./lists.ts";
 import type { PlaylistSettings } from "./playlists.ts";
 
 /** A broadcast or its recording, from any source. */
@@ -38,7 +38,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
     if (timeline === undefined) return undefined;
     const source = {
       timeline,
-      targetDuration: targetDurationOf(timeline.segments),
+      targetDuration: liveTargetDuration(timeline.segments),
       renditions: timeline.ended ? renditionsOf(timeline) : (timeline.runs.at(-1)?.renditions ?? []),
     };
     if (!timeline.ended) return source;

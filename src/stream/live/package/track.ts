@@ -26,7 +26,7 @@ export interface TrackPart {
 }
 
 /** Start of a segment in all renditions of a run, in seconds on the run timeline. The first is at the first fragment. */
-export interface Cut {
+export interface SegmentCut {
   n: number;
   /** Decode and presentation time of the first video frame. Audio is cut at the presentation time. */
   time: number;
@@ -37,14 +37,14 @@ interface TrackParts {
   run: { id: string; started: number };
   kind: "video" | "audio";
   /** Cuts of the run so far; the creator of the track adds to them. Never empty when a fragment is added. */
-  cuts: readonly Cut[];
+  cuts: readonly SegmentCut[];
   partSeconds: number;
   /** Called when a segment has begun, a part has been added, or a segment is complete. */
   onSegment(segment: TrackSegment): void;
 }
 
 /** Groups the fragments of one rendition into parts and segments. */
-export interface Track {
+export interface LiveTrack {
   /** Fragments of completed segments are dropped. */
   add(fragment: LiveFragment): void;
   /** Completes everything before segment `n`, even with missing data. */
@@ -54,7 +54,7 @@ export interface Track {
 /** Durations are fractions of different timescales: smaller differences are ignored. */
 const SAME = 0.002;
 
-export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackParts): Track {
+export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackParts): LiveTrack {
   /** Index in `cuts` of the open segment. */
   let at = -1;
   let open: TrackSegment | undefined;
@@ -63,7 +63,7 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
   let pendingFrames = 0;
   let pendingKey = false;
 
-  const timeOf = (cut: Cut) => (kind === "audio" ? cut.shown : cut.time);
+  const timeOf = (cut: SegmentCut) => (kind === "audio" ? cut.shown : cut.time);
 
   function begin(index: number): void {
     at = index;

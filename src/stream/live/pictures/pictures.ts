@@ -172,7 +172,7 @@ const modelOf = (
 /** Cache of recent images in memory; concurrent requests for the same image share one rendering. */
 function createKept({ most, octets }: { most: number; octets: number }) {
   const images = new Map<string, { at: number; bytes: Buffer }>();
-  const making = new Map<string, Promise<Buffer>>();
+  const pending = new Map<string, Promise<Buffer>>();
   let size = 0;
 
   function forget(name: string): void {
@@ -184,10 +184,10 @@ function createKept({ most, octets }: { most: number; octets: number }) {
     async get(name: string, since: number, now: number, make: () => Promise<Buffer>): Promise<Buffer> {
       const known = images.get(name);
       if (known !== undefined && known.at > since) return known.bytes;
-      const under = making.get(name);
+      const under = pending.get(name);
       if (under !== undefined) return under;
       const bytes = make();
-      making.set(name, bytes);
+      pending.set(name, bytes);
       try {
         const made = await bytes;
         forget(name);
@@ -196,7 +196,7 @@ function createKept({ most, octets }: { most: number; octets: number }) {
         while (images.size > most || size > octets) forget(images.keys().next().value!);
         return made;
       } finally {
-        making.delete(name);
+        pending.delete(name);
       }
     },
   };

@@ -12,7 +12,7 @@ import type { LiveVideos } from "../../videos/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { combineFiles, type CombinedFile } from "./combine.ts";
 import { moviePartsOf } from "./movie-parts.ts";
-import { headersOf, joinMovie, type MoviePart, type MovieParts } from "./movie.ts";
+import { decoderHeaders, joinMovie, type MoviePart, type MovieParts } from "./movie.ts";
 import type { Recordings } from "./port.ts";
 
 interface AssemblyDeps {
@@ -131,7 +131,7 @@ export function createAssembly({
 async function alike(parts: readonly MoviePart[], stored: MovieParts["stored"]): Promise<MoviePart[][]> {
   const groups: { headers: string; parts: MoviePart[] }[] = [];
   for (const part of parts) {
-    const headers = await headersOf(part, stored);
+    const headers = await decoderHeaders(part, stored);
     const last = groups.at(-1);
     if (last?.headers === headers) last.parts.push(part);
     else groups.push({ headers, parts: [part] });

@@ -4,7 +4,7 @@ import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
 import { readTime } from "../../thumbnails/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { moviePartsOf } from "./movie-parts.ts";
-import { headersOf, joinMovie, type MovieParts } from "./movie.ts";
+import { decoderHeaders, joinMovie, type MovieParts } from "./movie.ts";
 import type { Recordings } from "./port.ts";
 import { lengthOf } from "./summary.ts";
 
@@ -45,7 +45,7 @@ export function createClipFiles({
     const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(video.uid, rendition, what);
     const all = moviePartsOf(timeline, range.from, range.to);
     if (all.length === 0) throw streamErrors.badParameter({ reason: `there is nothing at second ${time}` });
-    const headers = await Promise.all(all.map((part) => headersOf(part, stored)));
+    const headers = await Promise.all(all.map((part) => decoderHeaders(part, stored)));
     const until = headers.findIndex((one) => one !== headers[0]);
     const movie = await joinMovie({ parts: until === -1 ? all : all.slice(0, until), stored, signal });
     // A range is read by skipping from the beginning of the file, which is a minute long at most.

@@ -27,7 +27,7 @@ const MAX_PAGES = 10_000;
 export function createJournal(objects: Pick<ObjectStore, "put" | "open" | "list" | "delete">): Journal {
   return {
     async write(video, number, page) {
-      await objects.put(keyOf(video, number), encodePage(page));
+      await objects.put(keyOf(video, number), encodeJournalPage(page));
     },
     async read(video) {
       const pages: { number: number; page: JournalPage }[] = [];
@@ -50,7 +50,7 @@ interface Head {
 }
 
 /** Header length in four octets, the header as JSON, then the octets of all fragments. */
-export function encodePage({ run, fragments }: JournalPage): Buffer {
+export function encodeJournalPage({ run, fragments }: JournalPage): Buffer {
   const head = Buffer.from(
     JSON.stringify({
       run,

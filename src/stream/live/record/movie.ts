@@ -7,7 +7,7 @@ import {
   readFragments,
   readInit,
   writeMovie,
-  type Chunk,
+  type SampleChunk,
   type TrackHeader,
   type WrittenTrack,
 } from "../../../protocol/mp4/index.ts";
@@ -44,7 +44,7 @@ interface JoinedMovie {
 
 interface OpenTrack extends WrittenTrack {
   header: TrackHeader;
-  chunks: Chunk[];
+  chunks: SampleChunk[];
 }
 
 /** Octet ranges of one segment to include in the file. */
@@ -60,7 +60,7 @@ const OVERLAP_S = 0.05;
 
 /**
  * Writes one file with its index first, from unmodified segments: each run begins where the previous one ends, without
- * the gap. All parts must have the same codec configuration (`headersOf`). Only the index is held in memory. Throws
+ * the gap. All parts must have the same codec configuration (`decoderHeaders`). Only the index is held in memory. Throws
  * Mp4Error.
  */
 export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<JoinedMovie> {
@@ -183,7 +183,7 @@ function inOrder({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: 
 }
 
 /** Decoder configuration of all renditions: parts with equal headers can share a file. */
-export async function headersOf({ run, tracks }: MoviePart, stored: MovieParts["stored"]): Promise<string> {
+export async function decoderHeaders({ run, tracks }: MoviePart, stored: MovieParts["stored"]): Promise<string> {
   const headers = await Promise.all(
     tracks.map(async ({ kind, rendition }) => {
       const piece = await stored(rendition, { run });

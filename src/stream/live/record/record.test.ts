@@ -5,7 +5,7 @@ import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import type { LiveFragment } from "../fragments.ts";
 import { liveSegmentKey } from "../timeline.ts";
 import { cutFragments } from "./cut.ts";
-import { decodePage, encodePage } from "./journal.ts";
+import { decodePage, encodeJournalPage } from "./journal.ts";
 import type { RecordTables } from "./record-table.ts";
 import { recordConformance } from "./record.conformance.ts";
 import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
@@ -23,7 +23,7 @@ test("reads pages as written, and rejects anything else", () => {
   fc.assert(
     fc.property(fc.array(fragment, { maxLength: 6 }), (fragments) => {
       const plain = fragments.map((one) => ({ ...one, time: one.time + 0, duration: one.duration + 0 }));
-      assert.deepEqual(decodePage(encodePage({ run: "1", fragments: plain })), { run: "1", fragments: plain });
+      assert.deepEqual(decodePage(encodeJournalPage({ run: "1", fragments: plain })), { run: "1", fragments: plain });
     }),
   );
   fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void decodePage(Buffer.from(bytes))));

@@ -6,7 +6,7 @@ import type { Recordings } from "./port.ts";
 import { createRecordTable } from "./record-table.ts";
 import { createRecording } from "./recording.ts";
 import { recoverOpen } from "./recovery.ts";
-import { summaryOf } from "./summary.ts";
+import { recordingSummary } from "./summary.ts";
 
 export interface RecordingsDeps {
   db: Db;
@@ -116,7 +116,7 @@ export function createRecordings({
       await removeUnlisted(video, whole).catch((err: unknown) =>
         log.warn({ err, video }, "live: failed to remove orphaned recording files"),
       );
-      return summaryOf(whole, await table.size(video));
+      return recordingSummary(whole, await table.size(video));
     },
     async clean(video) {
       known.delete(video);

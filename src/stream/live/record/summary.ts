@@ -11,7 +11,10 @@ export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSeg
 }
 
 /** Totals of a timeline. */
-export function summaryOf({ runs, segments }: Pick<LiveTimeline, "runs" | "segments">, size: number): RecordingSummary {
+export function recordingSummary(
+  { runs, segments }: Pick<LiveTimeline, "runs" | "segments">,
+  size: number,
+): RecordingSummary {
   const duration = segments.reduce((sum, segment) => sum + lengthOf(runs, segment), 0);
   const used = new Set(segments.map(({ run }) => run));
   const pictures = runs

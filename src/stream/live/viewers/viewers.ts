@@ -45,20 +45,20 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
   const process = ids.hex();
   const present = createPresent({ now: () => clock.now() });
   const others = new Map<string, { at: number; sketches: Promise<number[][]> }>();
-  let told = false;
+  let reported = false;
   const publishing = every(TELL_MS, write, { name: "live: publication of viewer counts", log });
 
   async function write(): Promise<void> {
     const now = clock.now();
     present.forget(now - WATCHING_MS);
     const inputs = present.inputs();
-    if (inputs.length === 0 && !told) return;
+    if (inputs.length === 0 && !reported) return;
     if (inputs.length > 0)
       await table.note(
         inputs.map((input) => ({ input, process, viewers: writeSketch(lowest(present.of(input))), at: now })),
       );
     await table.forget({ before: now - 2 * TOLD_MS });
-    told = inputs.length > 0;
+    reported = inputs.length > 0;
   }
 
   function sketchesOfOthers(input: string): Promise<number[][]> {
@@ -106,7 +106,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
     },
     async close() {
       await publishing.stop();
-      if (told)
+      if (reported)
         await table
           .forget({ before: 0, process })
           .catch((err: unknown) => log.warn({ err }, "live: failed to remove viewers that have left"));

@@ -15,14 +15,14 @@ const OPEN_TO_ALL = {
   "x-content-type-options": "nosniff",
 };
 const METHODS = { endpoint: "POST, OPTIONS", session: "PATCH, DELETE, OPTIONS" };
-export type Place = keyof typeof METHODS;
+export type WebrtcResource = keyof typeof METHODS;
 
 export function setCommonHeaders(response: ServerResponse, version: string): void {
   for (const [name, value] of Object.entries(OPEN_TO_ALL)) response.setHeader(name, value);
   response.setHeader("protocol-version", version);
 }
 
-export function answerOptions(response: ServerResponse, place: Place): void {
+export function answerOptions(response: ServerResponse, place: WebrtcResource): void {
   response
     .writeHead(204, {
       "access-control-allow-methods": METHODS[place],
@@ -34,13 +34,13 @@ export function answerOptions(response: ServerResponse, place: Place): void {
     .end();
 }
 
-export const allowed = (place: Place): string => METHODS[place];
+export const allowed = (place: WebrtcResource): string => METHODS[place];
 
 export const typeOf = (request: IncomingMessage): string =>
   (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
 
 /** Reads the whole body as text. Throws webrtcBadOffer if it is too large or incomplete. */
-export async function readText(request: IncomingMessage): Promise<string> {
+export async function readTextBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let octets = 0;
   const late = setTimeout(() => request.destroy(), PATIENCE_MS);

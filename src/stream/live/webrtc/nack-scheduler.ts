@@ -12,19 +12,19 @@ const MOST = 100;
 
 /** Requests each packet immediately, then up to four more times while it is missing. */
 export function createNackScheduler(): NackScheduler {
-  let asked = new Map<number, { at: number; times: number }>();
+  let nacked = new Map<number, { at: number; times: number }>();
   return {
     due(missing, now) {
-      const next: typeof asked = new Map();
+      const next: typeof nacked = new Map();
       const due: number[] = [];
       for (const number of missing) {
-        const before = asked.get(number);
+        const before = nacked.get(number);
         const again = before === undefined || (now - before.at >= AGAIN_MS && before.times < MAX_TIMES);
         if (again && due.length < MOST) due.push(number);
         if (before !== undefined || again)
           next.set(number, again ? { at: now, times: (before?.times ?? 0) + 1 } : before!);
       }
-      asked = next;
+      nacked = next;
       return due;
     },
   };

@@ -121,11 +121,11 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
 
   test("disconnects a viewer whose authorization is revoked; other viewers stay connected, even if the check is unavailable", async (t) => {
     const hub = createSmallHub();
-    const access = { asked: 0, answer: async (): Promise<void> => {} };
+    const access = { requested: 0, answer: async (): Promise<void> => {} };
     const { page, webrtc } = await open(t, hub, {
       reauthorizeMs: 20,
       async access(id) {
-        access.asked++;
+        access.requested++;
         await access.answer();
         return id;
       },
@@ -137,15 +137,15 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
       access.answer = async () => {
         if (err !== undefined) throw err;
       };
-      const before = access.asked;
-      await until("the access check ran two more times", () => access.asked > before + 2);
+      const before = access.requested;
+      await until("the access check ran two more times", () => access.requested > before + 2);
       assert.equal(webrtc.connections(), 2);
     }
     access.answer = () => Promise.reject(streamErrors.signedUrlNeeded());
     await until("the viewer is gone", () => webrtc.connections() === 1);
-    const { asked } = access;
+    const { requested } = access;
     assert.equal((await play(page, hub.input.uid)).status, 401);
-    assert.equal(access.asked, asked + 1, "closed connections are not re-authorized");
+    assert.equal(access.requested, requested + 1, "closed connections are not re-authorized");
   });
 
   test("disconnects a viewer as soon as the input's access rules exclude it", async (t) => {

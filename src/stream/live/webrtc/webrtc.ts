@@ -3,12 +3,21 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Log, messageOf, UserError } from "../../../kernel/index.ts";
 import type { Settings } from "../../../kernel/settings.ts";
 import { type Viewer, viewerOf } from "../../access/index.ts";
-import { refusalOf, refuse } from "../../delivery/index.ts";
+import { httpRefusal, sendRefusal } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { Publishing } from "../publish.ts";
 import type { LiveSessions } from "../session.ts";
 import type { Transcoder } from "./transcoder.ts";
-import { allowed, answerOptions, FRAGMENT, type Place, readText, SDP, setCommonHeaders, typeOf } from "./exchange.ts";
+import {
+  allowed,
+  answerOptions,
+  FRAGMENT,
+  type WebrtcResource,
+  readTextBody,
+  SDP,
+  setCommonHeaders,
+  typeOf,
+} from "./exchange.ts";
 import { createFeeds, type Feed } from "./feed.ts";
 import { createNegotiation, type Negotiation } from "./negotiation.ts";
 import { readOffer, withStartBitrate } from "./offers.ts";
@@ -69,7 +78,7 @@ interface Session {
   negotiation: Negotiation;
 }
 
-interface Asked {
+interface WebrtcExchange {
   id: string;
   kind: Session["kind"];
   session: string | undefined;
@@ -109,7 +118,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
       return { ...loaded, peers };
     }));
 
-  function remember({ id, kind }: Asked, peer: Peer): { name: string; negotiation: Negotiation } {
+  function remember({ id, kind }: WebrtcExchange, peer: Peer): { name: string; negotiation: Negotiation } {
     const name = randomBytes(16).toString("hex");
     const negotiation = createNegotiation(peer.connection, name);
     open.set(name, { kind, owner: digest(id), peer, negotiation });
@@ -118,7 +127,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
   }
 
   function created(
-    { id, kind, response }: Asked,
+    { id, kind, response }: WebrtcExchange,
     sdp: string,
     { name, negotiation }: ReturnType<typeof remember>,
   ): void {
@@ -135,8 +144,8 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
 
   const isNear = (request: IncomingMessage) => /^(127\.|::1$|::ffff:127\.)/.test(address(request));
 
-  async function publish(asked: Asked, sdp: string): Promise<void> {
-    const { id, request } = asked;
+  async function publish(exchange: WebrtcExchange, sdp: string): Promise<void> {
+    const { id, request } = exchange;
     const reading = readOffer(sdp, { video: ["h264", "vp8"], again: true });
     if (!reading.ok) throw streamErrors.webrtcBadOffer({ reason: reading.why });
     const { offer } = reading;
@@ -151,13 +160,13 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     let peer: Peer | undefined;
     try {
       peer = peers.open(offer, { kind: "publish", near: isNear(request) });
-      const made = remember(asked, peer);
+      const made = remember(exchange, peer);
       const answer = await made.negotiation.answer(offer.sdp, (connection) =>
         connection.getTransceivers().forEach((transceiver) => transceiver.setDirection("recvonly")),
       );
       receivePublisher({ peer, offer, publication, onError: (err) => failed(err, { input: publication.input }) });
       created(
-        asked,
+        exchange,
         offer.video === undefined ? answer : withStartBitrate(answer, offer.video.payloadType, START_BITRATE),
         made,
       );
@@ -168,8 +177,8 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     }
   }
 
-  async function play(asked: Asked, sdp: string): Promise<void> {
-    const { id, request } = asked;
+  async function play(exchange: WebrtcExchange, sdp: string): Promise<void> {
+    const { id, request } = exchange;
     const viewer = viewerOf(request.headers, { ip: address(request), self: origin(request) });
     const check = () => access(id, viewer, request.headers.host);
     const input = await check();
@@ -180,7 +189,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     const { peers, sendOnly, giveTracks, showTo } = await engine();
     const peer = peers.open(reading?.offer ?? ownOffer(feed), { kind: "play", near: isNear(request) });
     try {
-      const made = remember(asked, peer);
+      const made = remember(exchange, peer);
       if (reading === undefined) giveTracks(peer.connection, feed.codecs());
       const description =
         reading === undefined
@@ -192,14 +201,14 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
         if (gone !== undefined) peer.onClose(gone);
       });
       peer.onClose(reauthorization.watch(check, () => peer.close()));
-      created(asked, description, made);
+      created(exchange, description, made);
     } catch (err) {
       peer.close();
       throw err;
     }
   }
 
-  async function change({ id, kind, session: name = "", request, response }: Asked): Promise<void> {
+  async function change({ id, kind, session: name = "", request, response }: WebrtcExchange): Promise<void> {
     const session = open.get(name);
     if (session === undefined || session.kind !== kind || !timingSafeEqual(session.owner, digest(id)))
       throw streamErrors.webrtcSessionNotFound();
@@ -209,14 +218,14 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
       return;
     }
     const type = typeOf(request);
-    const body = await readText(request);
+    const body = await readTextBody(request);
     if (type === SDP) {
       await session.negotiation.takeAnswer(body);
       response.writeHead(204).end();
       return;
     }
     if (type !== FRAGMENT)
-      return refuse(response, {
+      return sendRefusal(response, {
         status: 415,
         message: `A session is changed by ${FRAGMENT}.`,
         page: false,
@@ -237,25 +246,25 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
         .end(fragment);
   }
 
-  async function answer(asked: Asked): Promise<void> {
-    const { kind, session, request, response } = asked;
-    const place: Place = session === undefined ? "endpoint" : "session";
+  async function answer(exchange: WebrtcExchange): Promise<void> {
+    const { kind, session, request, response } = exchange;
+    const place: WebrtcResource = session === undefined ? "endpoint" : "session";
     const { method = "" } = request;
     if (method === "OPTIONS") return answerOptions(response, place);
     if (!allowed(place).split(", ").includes(method)) {
       response.setHeader("allow", allowed(place));
-      return refuse(response, {
+      return sendRefusal(response, {
         status: 405,
         message: `This address is spoken to by ${kind === "publish" ? "WHIP" : "WHEP"}.`,
         page: false,
         head: method === "HEAD",
       });
     }
-    if (session !== undefined) return change(asked);
-    const sdp = await readText(request);
+    if (session !== undefined) return change(exchange);
+    const sdp = await readTextBody(request);
     if (sdp !== "" && typeOf(request) !== SDP)
-      return refuse(response, { status: 415, message: `An offer is ${SDP}.`, page: false, head: false });
-    return kind === "publish" ? publish(asked, sdp) : play(asked, sdp);
+      return sendRefusal(response, { status: 415, message: `An offer is ${SDP}.`, page: false, head: false });
+    return kind === "publish" ? publish(exchange, sdp) : play(exchange, sdp);
   }
 
   function failed(err: unknown, about: object): void {
@@ -272,18 +281,18 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
       if (!request.url!.startsWith(`${base}/`)) return false;
       const [, id, kind, session] = ADDRESS.exec(request.url!.slice(base.length)) ?? [];
       if (id === undefined) return false;
-      const asked: Asked = { id, kind: kind as Session["kind"], session, request, response };
-      setCommonHeaders(response, VERSIONS[asked.kind]);
+      const exchange: WebrtcExchange = { id, kind: kind as Session["kind"], session, request, response };
+      setCommonHeaders(response, VERSIONS[exchange.kind]);
       try {
-        await answer(asked);
+        await answer(exchange);
       } catch (err) {
         failed(err, { kind });
         if (response.headersSent || response.destroyed) return true;
-        refuse(response, {
+        sendRefusal(response, {
           page: false,
           head: false,
           ...(err instanceof UserError
-            ? refusalOf(err)
+            ? httpRefusal(err)
             : { status: 500, message: "Internal error. See the server log." }),
         });
       }

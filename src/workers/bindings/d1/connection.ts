@@ -6,7 +6,7 @@ export const PAGE_BYTES = 4096;
 /** How long to wait while a previous process still has the file open. */
 const BUSY_MS = 5_000;
 
-export interface Connection {
+export interface DatabaseConnection {
   db: DatabaseSync;
   path: string;
   limits: D1Limits;
@@ -21,7 +21,7 @@ export interface Connection {
  * Opens a file so that a commit waits for the disk and its SQL cannot access anything outside it. Throws if either
  * cannot be guaranteed.
  */
-export function connect(path: string, limits: D1Limits): Connection {
+export function openConnection(path: string, limits: D1Limits): DatabaseConnection {
   const db = new DatabaseSync(path, {
     timeout: BUSY_MS,
     enableForeignKeyConstraints: true,

@@ -1,8 +1,8 @@
 import type { SQLInputValue } from "node:sqlite";
-import { connect, PAGE_BYTES } from "./connection.ts";
+import { openConnection, PAGE_BYTES } from "./connection.ts";
 import type { D1Limits } from "./limits.ts";
 import { createPreparedStatements } from "./prepared.ts";
-import { Refused, refusalOf } from "./refusal.ts";
+import { Refused, sqlErrorOf } from "./refusal.ts";
 import { resultsToJson, type ResultsFormat } from "./results.ts";
 import { splitStatements, type SqlStatement } from "./sql-tokens.ts";
 
@@ -12,7 +12,7 @@ export interface StatementInput {
   params?: unknown;
 }
 
-export interface RunOptions {
+export interface StatementOptions {
   format: ResultsFormat;
   /**
    * For exec(): each text may be a script of several statements or none, and binds no values. Otherwise each text is
@@ -29,7 +29,7 @@ export interface OpenDatabase {
    * Runs all statements as one transaction, which is on the disk (fsync) when this returns. Returns the JSON that
    * workerd's D1 client reads: an array of results, or an error. Never throws for SQL errors.
    */
-  run(input: StatementInput[], options: RunOptions): string;
+  run(input: StatementInput[], options: StatementOptions): string;
   close(): void;
 }
 
@@ -38,10 +38,13 @@ const PARAMETERS_TEXT = "Wrong number of parameter bindings for SQL query.";
 const NO_STATEMENT_TEXT = "No SQL statements detected.";
 
 export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
-  let connection = connect(path, limits);
+  let connection = openConnection(path, limits);
   let prepared = createPreparedStatements(connection);
 
-  function statementsOf({ sql, params }: StatementInput, { script, binds = !script }: RunOptions): SqlStatement[] {
+  function statementsOf(
+    { sql, params }: StatementInput,
+    { script, binds = !script }: StatementOptions,
+  ): SqlStatement[] {
     const kept = prepared.kept(sql);
     const statements = kept ? [{ sql, parameters: kept.parameters }] : splitStatements(sql);
     const values = binds ? valuesOf(params).length : 0;
@@ -97,7 +100,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     } catch (thrown) {
       // When a failed statement is reused, iterate() throws the error of the previous run again.
       prepared.forget(statement.sql);
-      throw refusalOf(thrown, statement.sql, connection);
+      throw sqlErrorOf(thrown, statement.sql, connection);
     }
   }
 
@@ -108,7 +111,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       try {
         connection.exec("commit");
       } catch (thrown) {
-        throw refusalOf(thrown, "", connection);
+        throw sqlErrorOf(thrown, "", connection);
       }
       return result;
     } catch (thrown) {
@@ -118,7 +121,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     }
   }
 
-  function runAll(input: StatementInput[], options: RunOptions): string {
+  function runAll(input: StatementInput[], options: StatementOptions): string {
     const { format, script, binds = !script } = options;
     const results: string[] = [];
     let budget = limits.resultBytes;
@@ -158,7 +161,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
 
   function reopen() {
     connection.db.close();
-    connection = connect(path, limits);
+    connection = openConnection(path, limits);
     prepared = createPreparedStatements(connection);
   }
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { silentLog, systemClock, type Clock, type Log } from "../../../kernel/index.ts";
 import { makeDurableFolder } from "../../../store/index.ts";
-import type { RunOptions, StatementInput } from "./database.ts";
+import type { StatementOptions, StatementInput } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import { databaseFileName } from "./file-name.ts";
 import { createHosts } from "./hosts.ts";
@@ -33,13 +33,13 @@ export interface D1Databases {
   script(
     id: string,
     statements: StatementInput[],
-    options: { format: RunOptions["format"]; signal?: AbortSignal },
+    options: { format: StatementOptions["format"]; signal?: AbortSignal },
   ): Promise<Buffer>;
   /**
    * The same, with request and response as the JSON bytes that workerd's D1 client exchanges. SQL errors are part of
    * the response.
    */
-  exchange(id: string, options: RunOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
+  exchange(id: string, options: StatementOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
    * Runs a SQL file as one transaction; queries wait, and are rejected with a reason if it takes longer. `ready` is
    * called when it is first in the queue and nothing else uses the database: false ends the import with databaseNotFound.
@@ -107,7 +107,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
   const closing = new AbortController();
   const stopping = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
 
-  async function exchange(id: string, run: RunOptions, body: Uint8Array, signal?: AbortSignal) {
+  async function exchange(id: string, run: StatementOptions, body: Uint8Array, signal?: AbortSignal) {
     if (body.length > limits.requestBytes) throw d1Errors.requestTooLarge({ requestBytes: limits.requestBytes });
     return hosts.run(fileOf(id), { ...run }, body, signal);
   }

@@ -4,7 +4,7 @@
 // and WAL keeps committed data.
 import { Socket } from "node:net";
 import { messageOf } from "../../../kernel/index.ts";
-import { openDatabase, type OpenDatabase, type RunOptions, type StatementInput } from "./database.ts";
+import { openDatabase, type OpenDatabase, type StatementOptions, type StatementInput } from "./database.ts";
 import { dieWithParent } from "./die-with-parent.ts";
 import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
 import type { D1Limits } from "./limits.ts";
@@ -42,7 +42,7 @@ function run(header: Frame["header"], body: Buffer): { header: Record<string, un
   }
   const file = String(header.file);
   try {
-    const json = databaseAt(file).run(input, header.options as unknown as RunOptions);
+    const json = databaseAt(file).run(input, header.options as unknown as StatementOptions);
     return { header: {}, body: Buffer.from(json) };
   } catch (error) {
     // An error of the file or the machine, not of the SQL: the state of this connection is unknown, so the next request

@@ -1,6 +1,6 @@
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Connection } from "./connection.ts";
+import type { DatabaseConnection } from "./connection.ts";
 import { errorText, isFull, isMachineError, isSqliteError } from "./error-text.ts";
 
 /** Its message is sent to the client as `error`; workerd prefixes `D1_ERROR: `. */
@@ -12,10 +12,14 @@ const TRANSACTION_TEXT =
   "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";
 
 /** Converts an error thrown by `sql` to a Refused if the SQL caused it; returns machine errors unchanged. */
-export function refusalOf(thrown: unknown, sql: string, { db, authorizer, path, limits }: Connection): unknown {
+export function sqlErrorOf(
+  thrown: unknown,
+  sql: string,
+  { db, authorizer, path, limits }: DatabaseConnection,
+): unknown {
   if (authorizer.wantedTransaction) return new Refused(TRANSACTION_TEXT);
   if (!isSqliteError(thrown) || isMachineError(thrown)) return thrown;
-  if (isFull(thrown) && diskHasRoom(path)) return new Refused("Exceeded maximum DB size");
+  if (isFull(thrown) && diskHasSpace(path)) return new Refused("Exceeded maximum DB size");
   const prepares = (part: string) => {
     try {
       db.prepare(part);
@@ -28,7 +32,7 @@ export function refusalOf(thrown: unknown, sql: string, { db, authorizer, path, 
 }
 
 /** SQLite reports a full disk and a database at its limit with the same error. */
-function diskHasRoom(path: string): boolean {
+function diskHasSpace(path: string): boolean {
   const { bavail, bsize } = statfsSync(dirname(path));
   return bavail * bsize > 16 * 1024 * 1024;
 }

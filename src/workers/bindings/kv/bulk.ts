@@ -1,5 +1,5 @@
 import { messageOf, UserError, type Clock, type Log } from "../../../kernel/index.ts";
-import { checkMetadata, expiryOf, keyBytes } from "./checks.ts";
+import { checkKeyMetadata, expiryOf, keyBytes } from "./checks.ts";
 import { kvErrors } from "./errors.ts";
 import type { KvStore } from "./kv-store.ts";
 import { INLINE_BYTES, kvLimits } from "./limits.ts";
@@ -100,7 +100,7 @@ function checked(
     return {
       key,
       value: bytes,
-      options: { expiresAt, ...(metadata != null && { metadata: checkMetadata(JSON.stringify(metadata)) }) },
+      options: { expiresAt, ...(metadata != null && { metadata: checkKeyMetadata(JSON.stringify(metadata)) }) },
     };
   });
 }

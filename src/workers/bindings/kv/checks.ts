@@ -38,7 +38,7 @@ export function expiryOf(
 }
 
 /** Metadata as JSON text; validated, not changed. */
-export function checkMetadata(json: string): string {
+export function checkKeyMetadata(json: string): string {
   const length = Buffer.byteLength(json);
   if (length > kvLimits.metadataBytes) throw kvErrors.metadataTooLong({ length, limit: kvLimits.metadataBytes });
   try {

@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 import { Fault, randomIds, silentLog, systemClock, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
 import type { Db, ObjectStore } from "../../../store/index.ts";
-import { boundedBytes, checkLimit, checkMetadata, keyBytes } from "./checks.ts";
+import { boundedBytes, checkLimit, checkKeyMetadata, keyBytes } from "./checks.ts";
 import { kvErrors } from "./errors.ts";
 import { createKvTable, type KvKey, type KvRow } from "./kv-table.ts";
 import { createLargeValues } from "./large-values.ts";
 import { INLINE_BYTES, kvLimits } from "./limits.ts";
-import { createSweep, type Swept, type SweepOptions } from "./sweep.ts";
+import { createKvSweep, type KvSweepResult, type KvSweepOptions } from "./sweep.ts";
 
 /** Workers KV: values by key, separate for each namespace. Rejects with `kvErrors` like the real service. */
 export interface KvStore {
@@ -27,7 +27,7 @@ export interface KvStore {
   /** Removes up to `limit` arbitrary keys; resolves with the number removed. */
   clear(namespace: string, limit: number): Promise<number>;
   /** Removes expired keys and leftovers from crashes, a bounded amount per call. */
-  sweep(options?: SweepOptions): Promise<Swept>;
+  sweep(options?: KvSweepOptions): Promise<KvSweepResult>;
   /** Resolves when all background deletions have finished. */
   close(): Promise<void>;
 }
@@ -84,7 +84,7 @@ export function createKvStore({
 }: KvStoreOptions): KvStore {
   const table = createKvTable(db);
   const large = createLargeValues({ objects, ids, log });
-  const sweep = createSweep({ table, objects, large, clock });
+  const sweep = createKvSweep({ table, objects, large, clock });
 
   async function load(namespace: string, key: Buffer): Promise<KvEntry | undefined> {
     for (let reads = 0; reads <= MAX_REREADS; reads++) {
@@ -106,7 +106,7 @@ export function createKvStore({
     { metadata, expiresAt = null }: KvPutOptions = {},
   ) {
     const key = keyBytes(keyText);
-    const row = { namespace, key, expiresAt, metadata: metadata === undefined ? null : checkMetadata(metadata) };
+    const row = { namespace, key, expiresAt, metadata: metadata === undefined ? null : checkKeyMetadata(metadata) };
     if (value instanceof Uint8Array && value.length > kvLimits.valueBytes)
       throw kvErrors.valueTooLong({ length: value.length, limit: kvLimits.valueBytes });
     const small = value instanceof Uint8Array && value.length <= INLINE_BYTES ? value : undefined;

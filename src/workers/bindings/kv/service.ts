@@ -5,7 +5,7 @@ import type { Binding } from "../../scripts/script.ts";
 import { drain, readBody } from "../body.ts";
 import type { BindingService } from "../service.ts";
 import { createKvBulk, type KvBulk } from "./bulk.ts";
-import { checkCacheTtl, checkLimit, checkMetadata, expiryOf, keyBytes } from "./checks.ts";
+import { checkCacheTtl, checkLimit, checkKeyMetadata, expiryOf, keyBytes } from "./checks.ts";
 import { kvErrors } from "./errors.ts";
 import { createKvStore, type KvStore, type KvStoreOptions } from "./kv-store.ts";
 import { INLINE_BYTES, kvLimits } from "./limits.ts";
@@ -76,7 +76,7 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
   ) {
     keyBytes(key ?? "");
     const metadata = fromHeader(request.headers["cf-kv-metadata"]);
-    if (metadata !== undefined) checkMetadata(metadata);
+    if (metadata !== undefined) checkKeyMetadata(metadata);
     const expiresAt = expiryOf({ expiration: query.get("expiration"), ttl: query.get("expiration_ttl") }, clock.now());
     const length = Number(request.headers["content-length"] ?? Number.NaN);
     if (length > kvLimits.valueBytes) throw kvErrors.valueTooLong({ length, limit: kvLimits.valueBytes });

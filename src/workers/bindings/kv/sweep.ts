@@ -3,14 +3,14 @@ import type { ObjectStore } from "../../../store/index.ts";
 import type { KvTable } from "./kv-table.ts";
 import { OBJECT_PREFIX, type LargeValues } from "./large-values.ts";
 
-export interface SweepOptions {
+export interface KvSweepOptions {
   /** Maximum number of expired keys, and of stored objects, checked per call. Default 10,000. */
   limit?: number;
   /** Objects without a row are kept for this long, because their put may be about to write the row. Default 24 h. */
   orphanGraceMs?: number;
 }
 
-export interface Swept {
+export interface KvSweepResult {
   /** Number of expired keys removed. */
   expired: number;
   /** Number of unreferenced objects deleted. */
@@ -24,7 +24,7 @@ const BATCH = 500;
 /**
  * Rows are authoritative: an object without a row is garbage, but a row is never removed because its object is missing.
  */
-export function createSweep({
+export function createKvSweep({
   table,
   objects,
   large,
@@ -74,7 +74,10 @@ export function createSweep({
     return { orphans, finished: true };
   }
 
-  return async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000 }: SweepOptions = {}): Promise<Swept> {
+  return async function sweep({
+    limit = 10_000,
+    orphanGraceMs = 24 * 3600_000,
+  }: KvSweepOptions = {}): Promise<KvSweepResult> {
     const first = await removeExpired(limit);
     const second = await removeOrphans(limit, clock.now() - orphanGraceMs);
     return { expired: first.expired, orphans: second.orphans, finished: first.finished && second.finished };

@@ -5,13 +5,13 @@ import { createContents } from "./contents.ts";
 import { checkBucket, defaultLimits, type R2Limits } from "./limits.ts";
 import { listObjects } from "./list.ts";
 import type {
-  Body,
+  ObjectBody,
   FoundObject,
   GetOptions,
   ListOptions,
   Metadata,
-  Page,
-  PutOptions,
+  ObjectPage,
+  R2PutOptions,
   R2Object,
   UploadedPart,
   UploadRef,
@@ -21,7 +21,7 @@ import { createObjects } from "./objects.ts";
 import { createObjectTable } from "./r2-table.ts";
 import { createRemovedTable } from "./removed-table.ts";
 import { createRemoval } from "./removal.ts";
-import { createSweep, type Swept, type SweepOptions } from "./sweep.ts";
+import { createR2Sweep, type R2SweepResult, type R2SweepOptions } from "./sweep.ts";
 import { createUploadTable } from "./upload-table.ts";
 
 /**
@@ -40,10 +40,10 @@ export interface R2Buckets {
    * Streams the body to the object store; it becomes visible completely or not at all. Throws preconditionFailed,
    * badDigest, incompleteBody, entityTooLarge, metadataTooLarge.
    */
-  put(bucket: string, key: string, body: Body, options?: PutOptions): Promise<R2Object>;
+  put(bucket: string, key: string, body: ObjectBody, options?: R2PutOptions): Promise<R2Object>;
   /** 1 to 1000 keys; absent keys are ignored. Deletes all or none. */
   delete(bucket: string, keys: string[]): Promise<void>;
-  list(bucket: string, options?: ListOptions): Promise<Page>;
+  list(bucket: string, options?: ListOptions): Promise<ObjectPage>;
 
   createUpload(bucket: string, key: string, options?: Metadata): Promise<UploadRef>;
   /** The etag is the part's MD5. A part replaces an earlier one with the same number. Throws noSuchUpload. */
@@ -51,7 +51,7 @@ export interface R2Buckets {
     bucket: string,
     upload: UploadRef,
     partNumber: number,
-    body: Body,
+    body: ObjectBody,
     options?: { size?: number },
   ): Promise<UploadedPart>;
   /**
@@ -65,7 +65,7 @@ export interface R2Buckets {
   /**
    * Deletes bytes left behind by crashes and aborts abandoned uploads; a bounded amount per call. Call it periodically.
    */
-  sweep(options?: SweepOptions): Promise<Swept>;
+  sweep(options?: R2SweepOptions): Promise<R2SweepResult>;
   /** Resolves when running deletions have finished. */
   close(): Promise<void>;
 }
@@ -102,7 +102,7 @@ export function createR2Buckets({
   const contents = createContents({ objects: store, uploads, removal });
   const objects = createObjects({ store, table, contents, removal, clock, ids, limits });
   const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });
-  const sweep = createSweep({ store, uploads, removed, removal, clock, limits });
+  const sweep = createR2Sweep({ store, uploads, removed, removal, clock, limits });
 
   /** Every call takes a bucket name, which becomes part of the object store keys. */
   const within =

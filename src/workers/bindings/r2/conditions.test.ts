@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { holds } from "./conditions.ts";
+import { conditionsHold } from "./conditions.ts";
 import type { Conditions, Etag } from "./object.ts";
 
 const uploaded = Date.UTC(2026, 1, 24, 0, 9, 0, 500);
@@ -50,7 +50,7 @@ const cases: [conditions: Conditions, whenThere: boolean, whenAbsent: boolean][]
 
 test("conditions combine as in RFC 9110", () => {
   for (const [conditions, whenThere, whenAbsent] of cases) {
-    assert.equal(holds(conditions, current), whenThere, `present: ${JSON.stringify(conditions)}`);
-    assert.equal(holds(conditions, undefined), whenAbsent, `absent: ${JSON.stringify(conditions)}`);
+    assert.equal(conditionsHold(conditions, current), whenThere, `present: ${JSON.stringify(conditions)}`);
+    assert.equal(conditionsHold(conditions, undefined), whenAbsent, `absent: ${JSON.stringify(conditions)}`);
   }
 });

@@ -4,7 +4,10 @@ import type { Conditions, Etag } from "./object.ts";
  * True if an operation may proceed, given the current object (undefined if there is none). RFC 9110 13.2.2: a passed
  * If-Match makes If-Unmodified-Since moot, a passed If-None-Match makes If-Modified-Since moot.
  */
-export function holds(conditions: Conditions, current: { etag: string; uploaded: number } | undefined): boolean {
+export function conditionsHold(
+  conditions: Conditions,
+  current: { etag: string; uploaded: number } | undefined,
+): boolean {
   const { etagMatches, etagDoesNotMatch, uploadedBefore, uploadedAfter } = conditions;
   if (!current) return etagMatches === undefined && uploadedAfter === undefined;
 

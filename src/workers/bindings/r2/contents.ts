@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import { Fault } from "../../../kernel/index.ts";
 import { isStoreError, type ObjectHandle, type ObjectStore } from "../../../store/index.ts";
-import type { ByteRange } from "./object.ts";
+import type { ObjectRange } from "./object.ts";
 import { blobKey, type Removal } from "./removal.ts";
-import { ownerOf, type ObjectRow, type PartRow } from "./schema.ts";
+import { blobOwner, type ObjectRow, type PartRow } from "./schema.ts";
 import type { UploadTable } from "./upload-table.ts";
 
 interface Piece {
@@ -29,9 +29,9 @@ export function createContents({
   removal: Removal;
 }) {
   /** Resolves with undefined if the bytes are gone: the row was read before the object was overwritten or deleted. */
-  async function open(row: ObjectRow, range: ByteRange): Promise<Readable | undefined> {
+  async function open(row: ObjectRow, range: ObjectRange): Promise<Readable | undefined> {
     if (range.length === 0) return Readable.from([]);
-    const leave = removal.enter(ownerOf(row));
+    const leave = removal.enter(blobOwner(row));
     if (!leave) return undefined;
     try {
       const body = row.upload_id === null ? await openPlain(row, range) : await openParts(row, row.upload_id, range);
@@ -44,13 +44,13 @@ export function createContents({
     }
   }
 
-  async function openPlain(row: ObjectRow, { offset, length }: ByteRange) {
+  async function openPlain(row: ObjectRow, { offset, length }: ObjectRange) {
     const handle = await objects.open(blobKey(row.bucket, row.version));
     if (handle && length === row.size && length <= AT_ONCE) return readWhole(handle);
     return handle?.read({ start: offset, end: offset + length - 1 });
   }
 
-  async function openParts(row: ObjectRow, uploadId: string, range: ByteRange) {
+  async function openParts(row: ObjectRow, uploadId: string, range: ObjectRange) {
     // All parts but the last have the same size, so the rows before the range need not be read.
     const first = Math.floor(range.offset / row.part_size!);
     const last = Math.floor((range.offset + range.length - 1) / row.part_size!);
@@ -86,7 +86,7 @@ async function readWhole(handle: ObjectHandle): Promise<Readable | undefined> {
  * Returns the range to read from each part; undefined if the parts end before the range does. `at`: offset of the first
  * part in the object.
  */
-function cut(parts: PartRow[], at: number, { offset, length }: ByteRange): Piece[] | undefined {
+function cut(parts: PartRow[], at: number, { offset, length }: ObjectRange): Piece[] | undefined {
   const end = offset + length;
   const pieces: Piece[] = [];
   for (const { blob, size } of parts) {

@@ -11,7 +11,7 @@ import { createManualClock, type UserError } from "../../../kernel/index.ts";
 import { openFsObjects, type Db, type ObjectStore } from "../../../store/index.ts";
 import { createR2Buckets, type R2Buckets } from "./buckets.ts";
 import { r2Errors } from "./errors.ts";
-import type { Body, FoundObject, GetOptions, PutOptions, UploadedPart, UploadRef } from "./object.ts";
+import type { ObjectBody, FoundObject, GetOptions, R2PutOptions, UploadedPart, UploadRef } from "./object.ts";
 import { r2Migrations } from "./r2-table.ts";
 
 export const HOUR = 3600_000;
@@ -26,7 +26,7 @@ interface R2Fixture {
   /** Starts at the file system's current time. */
   clock: ReturnType<typeof createManualClock>;
   stores: { db: Db; objects: ObjectStore };
-  put(key: string, body?: Body | string, options?: PutOptions): ReturnType<R2Buckets["put"]>;
+  put(key: string, body?: ObjectBody | string, options?: R2PutOptions): ReturnType<R2Buckets["put"]>;
   get(key: string, options?: GetOptions): Promise<string | undefined>;
   keys(): Promise<string[]>;
   /** The names of the bytes stored for this bucket. */

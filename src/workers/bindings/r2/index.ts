@@ -4,4 +4,4 @@ export { r2Errors } from "./errors.ts";
 export type * from "./object.ts";
 export { r2Migrations } from "./r2-table.ts";
 export { createR2Service, type R2Service } from "./service.ts";
-export { holds } from "./conditions.ts";
+export { conditionsHold } from "./conditions.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkBucket, checkKey, checkMetadata, defaultLimits } from "./limits.ts";
+import { checkBucket, checkObjectName, checkObjectMetadata, defaultLimits } from "./limits.ts";
 
-const key = (value: string) => () => checkKey(value, defaultLimits);
+const key = (value: string) => () => checkObjectName(value, defaultLimits);
 const custom = (customMetadata: Record<string, string>) => () =>
-  checkMetadata({ customMetadata }, { ...defaultLimits, customMetadataBytes: 2048 });
+  checkObjectMetadata({ customMetadata }, { ...defaultLimits, customMetadataBytes: 2048 });
 
 test("limits keys to 1024 bytes of UTF-8", () => {
   for (const fine of ["", "x".repeat(1024), "é".repeat(512), "🙂".repeat(256), "a/../b", "\n"]) key(fine)();
@@ -27,10 +27,10 @@ test("limits custom metadata, counted in bytes as the service does", () => {
 });
 
 test("limits HTTP metadata and storage classes", () => {
-  assert.throws(() => checkMetadata({ httpMetadata: { contentType: "x".repeat(9000) } }, defaultLimits), {
+  assert.throws(() => checkObjectMetadata({ httpMetadata: { contentType: "x".repeat(9000) } }, defaultLimits), {
     code: 10012,
   });
-  assert.throws(() => checkMetadata({ storageClass: "Cold" as "Standard" }, defaultLimits), { code: 10029 });
+  assert.throws(() => checkObjectMetadata({ storageClass: "Cold" as "Standard" }, defaultLimits), { code: 10029 });
 });
 
 test("bucket names are safe in paths", () => {

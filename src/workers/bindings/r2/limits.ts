@@ -33,12 +33,12 @@ export function checkBucket(name: string): void {
 }
 
 /** U+0000 is rejected because PostgreSQL cannot store it in text, a lone surrogate because UTF-8 cannot. */
-export function checkKey(key: string, limits: R2Limits): void {
+export function checkObjectName(key: string, limits: R2Limits): void {
   if (Buffer.byteLength(key) > limits.keyBytes || key.includes("\0") || !key.isWellFormed())
     throw r2Errors.invalidObjectName();
 }
 
-export function checkMetadata(
+export function checkObjectMetadata(
   { httpMetadata = {}, customMetadata = {}, storageClass = "Standard" }: Metadata,
   limits: R2Limits,
 ): void {

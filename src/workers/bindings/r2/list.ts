@@ -1,6 +1,6 @@
 import { r2Errors } from "./errors.ts";
-import { checkKey, type R2Limits } from "./limits.ts";
-import type { ListedObject, ListOptions, Page } from "./object.ts";
+import { checkObjectName, type R2Limits } from "./limits.ts";
+import type { ListedObject, ListOptions, ObjectPage } from "./object.ts";
 import type { KeyRange, ObjectTable, PageRow } from "./r2-table.ts";
 import { listedObject } from "./rows.ts";
 
@@ -12,7 +12,7 @@ export async function listObjects(
   limits: R2Limits,
   bucket: string,
   options: ListOptions,
-): Promise<Page> {
+): Promise<ObjectPage> {
   const { prefix = "", delimiter = "", limit = limits.listKeys, include = [] } = options;
   if (!Number.isInteger(limit) || limit < 1 || limit > limits.listKeys) throw r2Errors.invalidMaxKeys();
   const columns = { http: include.includes("httpMetadata"), custom: include.includes("customMetadata") };
@@ -56,7 +56,7 @@ const sizeOf = (entry: Entry) =>
   64 +
   (entry.folded ? 0 : 16 * Object.keys(entry.object.customMetadata ?? {}).length);
 
-function page(entries: Entry[], cursor?: string): Page {
+function page(entries: Entry[], cursor?: string): ObjectPage {
   return {
     objects: entries.flatMap((entry) => (entry.folded ? [] : entry.object)),
     delimitedPrefixes: entries.flatMap((entry) => (entry.folded ? entry.name : [])),
@@ -65,10 +65,10 @@ function page(entries: Entry[], cursor?: string): Page {
 }
 
 function begin(prefix: string, { cursor, startAfter }: ListOptions, limits: R2Limits): KeyRange | undefined {
-  checkKey(prefix, limits);
+  checkObjectName(prefix, limits);
   let position: KeyRange | undefined = { from: prefix, including: true, before: successor(prefix) };
   if (startAfter !== undefined) {
-    checkKey(startAfter, limits);
+    checkObjectName(startAfter, limits);
     position = later(position, { ...position, from: startAfter, including: false });
   }
   if (cursor === undefined) return position;

@@ -3,11 +3,11 @@ import { UserError, type Clock, type Ids } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import { measured } from "./body.ts";
 import { r2Errors } from "./errors.ts";
-import { checkKey, checkMetadata, type R2Limits } from "./limits.ts";
-import type { Body, Metadata, R2Object, UploadedPart, UploadRef } from "./object.ts";
+import { checkObjectName, checkObjectMetadata, type R2Limits } from "./limits.ts";
+import type { ObjectBody, Metadata, R2Object, UploadedPart, UploadRef } from "./object.ts";
 import { blobKey, type Removal } from "./removal.ts";
 import { r2Object, storedMetadata } from "./rows.ts";
-import type { PartRow, UploadRow } from "./schema.ts";
+import type { PartRow, MultipartUploadRow } from "./schema.ts";
 import type { UploadTable } from "./upload-table.ts";
 
 interface MultipartDeps {
@@ -27,8 +27,8 @@ interface MultipartDeps {
  */
 export function createMultipart({ store, uploads, removal, clock, ids, limits }: MultipartDeps) {
   async function create(bucket: string, key: string, options: Metadata = {}): Promise<UploadRef> {
-    checkKey(key, limits);
-    checkMetadata(options, limits);
+    checkObjectName(key, limits);
+    checkObjectMetadata(options, limits);
     const uploadId = ids.token();
     await uploads.create({
       upload_id: uploadId,
@@ -45,10 +45,10 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
     bucket: string,
     { key, uploadId }: UploadRef,
     partNumber: number,
-    body: Body,
+    body: ObjectBody,
     { size }: { size?: number } = {},
   ): Promise<UploadedPart> {
-    checkKey(key, limits);
+    checkObjectName(key, limits);
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > limits.parts)
       throw r2Errors.invalidArgument({
         problem: `Part number must be between 1 and ${limits.parts} (inclusive). Actual value was: ${partNumber}`,
@@ -79,7 +79,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
   }
 
   async function complete(bucket: string, { key, uploadId }: UploadRef, wanted: UploadedPart[]): Promise<R2Object> {
-    checkKey(key, limits);
+    checkObjectName(key, limits);
     const version = ids.hex();
     const now = clock.now();
     const { object, removed } = await uploads.complete(
@@ -112,7 +112,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
   }
 
   async function abort(bucket: string, { key, uploadId }: UploadRef): Promise<void> {
-    checkKey(key, limits);
+    checkObjectName(key, limits);
     const removed = await uploads.abort({ bucket, key, uploadId }, clock.now());
     if (!removed) throw r2Errors.noSuchUpload();
     removal.begin(removed);
@@ -121,7 +121,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
   return { create, putPart, complete, abort };
 }
 
-function mustBeOpen(upload: UploadRow | undefined): UploadRow {
+function mustBeOpen(upload: MultipartUploadRow | undefined): MultipartUploadRow {
   if (upload?.state !== "open") throw r2Errors.noSuchUpload();
   return upload;
 }

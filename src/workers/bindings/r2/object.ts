@@ -46,12 +46,12 @@ export interface Conditions {
 /** `header` is the value of a Range header (RFC 9110 14.2). */
 export type WantedRange = { offset?: number; length?: number } | { suffix: number } | { header: string };
 
-export interface ByteRange {
+export interface ObjectRange {
   offset: number;
   length: number;
 }
 
-export type Body = Uint8Array | AsyncIterable<Uint8Array>;
+export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
 
 export interface Metadata {
   httpMetadata?: HttpMetadata;
@@ -59,7 +59,7 @@ export interface Metadata {
   storageClass?: StorageClass;
 }
 
-export interface PutOptions extends Metadata {
+export interface R2PutOptions extends Metadata {
   onlyIf?: Conditions;
   /** Expected checksums of the bytes, in hex. */
   checksums?: Checksums;
@@ -74,7 +74,7 @@ export interface GetOptions {
 
 export interface FoundObject {
   object: R2Object;
-  range: ByteRange;
+  range: ObjectRange;
   /**
    * Absent if `onlyIf` did not hold. Read it to the end or destroy it: until then the bytes of this version are kept.
    */
@@ -95,7 +95,7 @@ export interface ListOptions {
 export type ListedObject = Omit<R2Object, "httpMetadata" | "customMetadata"> &
   Partial<Pick<R2Object, "httpMetadata" | "customMetadata">>;
 
-export interface Page {
+export interface ObjectPage {
   /** In the byte order of their keys. A page that is not the last may have fewer than `limit`: rely on `cursor`. */
   objects: ListedObject[];
   delimitedPrefixes: string[];

@@ -1,11 +1,19 @@
 import { Fault, UserError, type Clock, type Ids } from "../../../kernel/index.ts";
 import type { ObjectStore, Stored } from "../../../store/index.ts";
 import { measured } from "./body.ts";
-import { holds } from "./conditions.ts";
+import { conditionsHold } from "./conditions.ts";
 import type { createContents } from "./contents.ts";
 import { r2Errors } from "./errors.ts";
-import { checkKey, checkMetadata, type R2Limits } from "./limits.ts";
-import type { Body, ChecksumAlgorithm, Checksums, FoundObject, GetOptions, PutOptions, R2Object } from "./object.ts";
+import { checkObjectName, checkObjectMetadata, type R2Limits } from "./limits.ts";
+import type {
+  ObjectBody,
+  ChecksumAlgorithm,
+  Checksums,
+  FoundObject,
+  GetOptions,
+  R2PutOptions,
+  R2Object,
+} from "./object.ts";
 import type { ObjectTable } from "./r2-table.ts";
 import { resolveRange } from "./range.ts";
 import { blobKey, type Removal } from "./removal.ts";
@@ -28,7 +36,7 @@ interface ObjectDeps {
 /** Single objects of a bucket. */
 export function createObjects({ store, table, contents, removal, clock, ids, limits }: ObjectDeps) {
   async function head(bucket: string, key: string): Promise<R2Object | undefined> {
-    checkKey(key, limits);
+    checkObjectName(key, limits);
     const row = await table.find(bucket, key);
     return row && r2Object(row);
   }
@@ -38,12 +46,13 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     key: string,
     { onlyIf, range: wanted }: GetOptions = {},
   ): Promise<FoundObject | undefined> {
-    checkKey(key, limits);
+    checkObjectName(key, limits);
     let missing: string | undefined;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const row = await table.find(bucket, key);
       if (!row) return undefined;
-      if (onlyIf && !holds(onlyIf, row)) return { object: r2Object(row), range: { offset: 0, length: row.size } };
+      if (onlyIf && !conditionsHold(onlyIf, row))
+        return { object: r2Object(row), range: { offset: 0, length: row.size } };
       const range = resolveRange(wanted, row.size);
       const body = await contents.open(row, range);
       if (body) return { object: r2Object(row), range, body };
@@ -54,9 +63,9 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     throw r2Errors.unavailable();
   }
 
-  async function put(bucket: string, key: string, body: Body, options: PutOptions = {}): Promise<R2Object> {
-    checkKey(key, limits);
-    checkMetadata(options, limits);
+  async function put(bucket: string, key: string, body: ObjectBody, options: R2PutOptions = {}): Promise<R2Object> {
+    checkObjectName(key, limits);
+    checkObjectMetadata(options, limits);
     const current = await table.find(bucket, key);
     allow(options, current);
 
@@ -113,7 +122,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
 
   async function remove(bucket: string, keys: string[]): Promise<void> {
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
-    for (const key of keys) checkKey(key, limits);
+    for (const key of keys) checkObjectName(key, limits);
     if (keys.length === 1 && (await removeAlone(bucket, keys[0]!))) return;
     removal.begin(await table.remove(bucket, [...new Set(keys)], clock.now()));
   }
@@ -130,8 +139,8 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
   return { head, get, put, remove };
 }
 
-function allow({ onlyIf }: PutOptions, current: ObjectRow | undefined) {
-  if (onlyIf && !holds(onlyIf, current)) throw r2Errors.preconditionFailed();
+function allow({ onlyIf }: R2PutOptions, current: ObjectRow | undefined) {
+  if (onlyIf && !conditionsHold(onlyIf, current)) throw r2Errors.preconditionFailed();
 }
 
 const names: Record<ChecksumAlgorithm, string> = {

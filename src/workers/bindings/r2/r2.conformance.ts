@@ -4,7 +4,7 @@ import { describe } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createR2Buckets } from "./buckets.ts";
 import { byBytes, bytesOf, HOUR, md5, r2Tests, refusal, stream, textOf } from "./fixture.conformance.ts";
-import type { PutOptions } from "./object.ts";
+import type { R2PutOptions } from "./object.ts";
 
 /** Behavior of R2 on every database engine: objects, conditions, overwriting, lists. */
 export function r2Conformance(engine: TestEngine): void {
@@ -222,7 +222,7 @@ export function r2Conformance(engine: TestEngine): void {
         put,
         blobs,
       }) => {
-        const race = async (round: string, options: PutOptions) => {
+        const race = async (round: string, options: R2PutOptions) => {
           const results = await Promise.allSettled(
             Array.from({ length: 12 }, (_, i) => put("key", `${round} ${i}`, options)),
           );

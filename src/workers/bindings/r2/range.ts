@@ -1,8 +1,8 @@
 import { r2Errors } from "./errors.ts";
-import type { ByteRange, WantedRange } from "./object.ts";
+import type { ObjectRange, WantedRange } from "./object.ts";
 
 /** The bytes that a range selects in an object of `size`. Throws invalidRange if it is not satisfiable. */
-export function resolveRange(wanted: WantedRange | undefined, size: number): ByteRange {
+export function resolveRange(wanted: WantedRange | undefined, size: number): ObjectRange {
   if (wanted && "header" in wanted) wanted = parseRangeHeader(wanted.header);
   if (!wanted) return { offset: 0, length: size };
   const unsatisfiable = () => r2Errors.invalidRange({ size });

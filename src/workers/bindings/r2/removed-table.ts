@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Db } from "../../../store/index.ts";
-import { ownerOf, type R2Tables } from "./schema.ts";
+import { blobOwner, type R2Tables } from "./schema.ts";
 
 /** An object version whose row has been deleted and whose bytes may be deleted. */
 export interface Removed {
@@ -30,7 +30,7 @@ export async function tombstone(
     .map(({ version }) => ({ blob: version, bucket, owner: version, since }));
   if (blobs.length > 0) await tx.insertInto("r2_removed").values(blobs).execute();
   if (uploads.length > 0) await tombstoneParts(tx, bucket, uploads, since);
-  return rows.map((row) => ({ bucket, owner: ownerOf(row), multipart: row.upload_id !== null }));
+  return rows.map((row) => ({ bucket, owner: blobOwner(row), multipart: row.upload_id !== null }));
 }
 
 /** Marks all parts of these uploads for deletion without loading them (10,000 each) into this process. */

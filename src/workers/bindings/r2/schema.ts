@@ -45,15 +45,16 @@ export interface R2Tables {
   r2_removed: {
     blob: string;
     bucket: string;
-    /** The former owner of the bytes: see `ownerOf()`. */
+    /** The former owner of the bytes: see `blobOwner()`. */
     owner: string;
     since: number;
   };
 }
 
 export type ObjectRow = Selectable<R2Tables["r2_objects"]>;
-export type UploadRow = Selectable<R2Tables["r2_uploads"]>;
+export type MultipartUploadRow = Selectable<R2Tables["r2_uploads"]>;
 export type PartRow = Selectable<R2Tables["r2_parts"]>;
 
 /** The name that readers and removals share: the version of a plain object, the upload of a multipart one. */
-export const ownerOf = ({ version, upload_id }: { version: string; upload_id: string | null }) => upload_id ?? version;
+export const blobOwner = ({ version, upload_id }: { version: string; upload_id: string | null }) =>
+  upload_id ?? version;

@@ -9,7 +9,15 @@ import { createR2Buckets, type R2Buckets, type R2Options } from "./buckets.ts";
 import { r2Errors } from "./errors.ts";
 import type { StorageClass } from "./object.ts";
 import { createRequestBody, type RequestBody } from "./request-body.ts";
-import { encodeObject, encodePage, metadataOf, parseRequest, rangeOf, type R2Request, type RequestOf } from "./wire.ts";
+import {
+  encodeObject,
+  encodeObjectPage,
+  decodeMetadata,
+  parseRequest,
+  rangeOf,
+  type R2Request,
+  type RequestOf,
+} from "./wire.ts";
 
 export interface R2Service extends BindingService<Extract<Binding, { type: "r2_bucket" }>> {
   /** The buckets, for other callers. */
@@ -96,7 +104,7 @@ async function read(
       return answer(
         response,
         200,
-        encodePage(await buckets.list(bucket, { limit, prefix, delimiter, cursor, startAfter, include })),
+        encodeObjectPage(await buckets.list(bucket, { limit, prefix, delimiter, cursor, startAfter, include })),
       );
     }
     default:
@@ -169,7 +177,7 @@ async function change(
       const { md5, sha1, sha256, sha384, sha512 } = wanted;
       const options = {
         storageClass,
-        ...metadataOf(wanted),
+        ...decodeMetadata(wanted),
         onlyIf: wanted.onlyIf,
         checksums: { md5, sha1, sha256, sha384, sha512 },
         size,
@@ -181,7 +189,8 @@ async function change(
       return {};
     case "createMultipartUpload":
       return {
-        uploadId: (await buckets.createUpload(bucket, wanted.object, { storageClass, ...metadataOf(wanted) })).uploadId,
+        uploadId: (await buckets.createUpload(bucket, wanted.object, { storageClass, ...decodeMetadata(wanted) }))
+          .uploadId,
       };
     case "uploadPart":
       return {

@@ -5,7 +5,7 @@ import { blobKey, type Removal } from "./removal.ts";
 import type { RemovedTable } from "./removed-table.ts";
 import type { UploadTable } from "./upload-table.ts";
 
-export interface SweepOptions {
+export interface R2SweepOptions {
   /** Maximum number of leftovers of each kind, and of stored blobs, checked per call. Default 10,000. */
   limit?: number;
   /** Bytes without a row are kept for this long, because their put may be about to write the row. Default 24 h. */
@@ -14,7 +14,7 @@ export interface SweepOptions {
   removedGraceMs?: number;
 }
 
-export interface Swept {
+export interface R2SweepResult {
   /** Blobs deleted. */
   deleted: number;
   /** Uploads aborted because they were open for too long. */
@@ -40,14 +40,14 @@ interface SweepDeps {
  * Cleans up after crashes. Rows are authoritative: a blob without a row is garbage, but a row is never removed because
  * its bytes are missing.
  */
-export function createSweep({ store, uploads, removed, removal, clock, limits }: SweepDeps) {
+export function createR2Sweep({ store, uploads, removed, removal, clock, limits }: SweepDeps) {
   let after: string | undefined;
 
   async function sweep({
     limit = 10_000,
     orphanGraceMs = 24 * 3600_000,
     removedGraceMs = 3600_000,
-  }: SweepOptions = {}): Promise<Swept> {
+  }: R2SweepOptions = {}): Promise<R2SweepResult> {
     const aborted = await endUploads(Math.min(limit, BATCH));
     const deleted = await deleteRemoved(clock.now() - removedGraceMs, limit);
     const orphans = await deleteOrphans(clock.now() - orphanGraceMs, limit);
@@ -80,7 +80,7 @@ export function createSweep({ store, uploads, removed, removal, clock, limits }:
   }
 
   /** Deletes bytes stored by a put that crashed before writing its row. */
-  async function deleteOrphans(before: number, limit: number): Promise<Omit<Swept, "aborted">> {
+  async function deleteOrphans(before: number, limit: number): Promise<Omit<R2SweepResult, "aborted">> {
     let examined = 0;
     let deleted = 0;
     let batch: string[] = [];

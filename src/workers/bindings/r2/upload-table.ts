@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { Db } from "../../../store/index.ts";
 import { replaceObject } from "./r2-table.ts";
 import { inBatches, tombstoneParts, type Removed } from "./removed-table.ts";
-import type { ObjectRow, PartRow, R2Tables, UploadRow } from "./schema.ts";
+import type { ObjectRow, PartRow, R2Tables, MultipartUploadRow } from "./schema.ts";
 
 interface UploadKey {
   bucket: string;
@@ -15,17 +15,17 @@ export function createUploadTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
 
   return {
-    async create(row: UploadRow): Promise<void> {
+    async create(row: MultipartUploadRow): Promise<void> {
       await db.write(tables().insertInto("r2_uploads").values(row));
     },
 
-    find: (upload: UploadKey): Promise<UploadRow | undefined> => findUpload(tables(), upload),
+    find: (upload: UploadKey): Promise<MultipartUploadRow | undefined> => findUpload(tables(), upload),
 
     /** Returns the part previously stored under that number. */
     putPart: (
       upload: UploadKey,
       part: PartRow,
-      allow: (upload: UploadRow | undefined) => void,
+      allow: (upload: MultipartUploadRow | undefined) => void,
       at: number,
     ): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>(async (tx) => {
@@ -46,7 +46,7 @@ export function createUploadTable(db: Db) {
      */
     complete: (
       upload: UploadKey,
-      assemble: (row: UploadRow | undefined, parts: PartRow[]) => { object: ObjectRow; partNumbers: number[] },
+      assemble: (row: MultipartUploadRow | undefined, parts: PartRow[]) => { object: ObjectRow; partNumbers: number[] },
       at: number,
     ) =>
       db.transaction<R2Tables, { object: ObjectRow; removed: Removed[] }>(async (tx) => {
@@ -88,7 +88,7 @@ export function createUploadTable(db: Db) {
         .execute(),
 
     /** Uploads that entered their state before that time, longest first. */
-    since: (before: number, limit: number): Promise<UploadRow[]> =>
+    since: (before: number, limit: number): Promise<MultipartUploadRow[]> =>
       tables()
         .selectFrom("r2_uploads")
         .selectAll()
@@ -124,7 +124,10 @@ async function dropParts(tx: Kysely<R2Tables>, bucket: string, parts: PartRow[],
   return parts.map(({ blob }) => ({ bucket, owner: blob, multipart: false }));
 }
 
-const findUpload = (db: Kysely<R2Tables>, { bucket, key, uploadId }: UploadKey): Promise<UploadRow | undefined> =>
+const findUpload = (
+  db: Kysely<R2Tables>,
+  { bucket, key, uploadId }: UploadKey,
+): Promise<MultipartUploadRow | undefined> =>
   db
     .selectFrom("r2_uploads")
     .selectAll()
@@ -136,5 +139,5 @@ const findUpload = (db: Kysely<R2Tables>, { bucket, key, uploadId }: UploadKey):
 const partsOf = (db: Kysely<R2Tables>, uploadId: string): Promise<PartRow[]> =>
   db.selectFrom("r2_parts").selectAll().where("upload_id", "=", uploadId).orderBy("part_number").execute();
 
-const finish = (tx: Kysely<R2Tables>, uploadId: string, state: UploadRow["state"], since: number) =>
+const finish = (tx: Kysely<R2Tables>, uploadId: string, state: MultipartUploadRow["state"], since: number) =>
   tx.updateTable("r2_uploads").set({ state, since }).where("upload_id", "=", uploadId).execute();

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { r2Errors } from "./errors.ts";
-import type { ByteRange, HttpMetadata, ListedObject, Metadata, Page, WantedRange } from "./object.ts";
+import type { ObjectRange, HttpMetadata, ListedObject, Metadata, ObjectPage, WantedRange } from "./object.ts";
 
 /**
  * The JSON of workerd's R2 binding: Cap'n Proto messages (r2-api.capnp) as written by its JSON codec. Unset and default
@@ -123,7 +123,7 @@ interface MetadataFields {
 }
 
 /** The storage class is passed through: it is validated where the object is stored. */
-export const metadataOf = ({ httpFields, customFields, storageClass }: MetadataFields): Metadata => ({
+export const decodeMetadata = ({ httpFields, customFields, storageClass }: MetadataFields): Metadata => ({
   httpMetadata: httpFields,
   customMetadata: customFields && Object.fromEntries(customFields.map(({ k, v }) => [k, v])),
   ...(storageClass !== undefined && { storageClass: storageClass as Metadata["storageClass"] }),
@@ -136,7 +136,7 @@ export function rangeOf({ range, rangeHeader }: RequestOf<"get">): WantedRange |
 }
 
 /** Encodes an R2HeadResponse. */
-export const encodeObject = (object: ListedObject, range?: ByteRange) => ({
+export const encodeObject = (object: ListedObject, range?: ObjectRange) => ({
   name: object.key,
   version: object.version,
   size: String(object.size),
@@ -162,7 +162,7 @@ const encodeHttpFields = ({ cacheExpiry, ...texts }: HttpMetadata) => ({
 });
 
 /** Encodes an R2ListResponse. */
-export const encodePage = ({ objects, delimitedPrefixes, cursor }: Page) => ({
+export const encodeObjectPage = ({ objects, delimitedPrefixes, cursor }: ObjectPage) => ({
   objects: objects.map((listed) => encodeObject(listed)),
   truncated: cursor !== undefined,
   cursor,

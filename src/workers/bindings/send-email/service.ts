@@ -1,6 +1,6 @@
 import { UserError, type Log } from "../../../kernel/index.ts";
 import type { BuiltMail, SendEmailPort } from "../../ports.ts";
-import { readJson, sendError, sendJson } from "../http.ts";
+import { readJsonBody, sendError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
 /** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
@@ -20,7 +20,7 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
                 to: searchParams.get("to"),
                 raw: request,
               })
-            : await port.sendBuilt(caller, (await readJson(request, BUILT_LIMIT)) as BuiltMail);
+            : await port.sendBuilt(caller, (await readJsonBody(request, BUILT_LIMIT)) as BuiltMail);
         sendJson(response, 200, result);
       } catch (err) {
         if (!(err instanceof UserError))

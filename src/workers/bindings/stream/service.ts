@@ -1,7 +1,7 @@
 import { UserError, type Log } from "../../../kernel/index.ts";
 import type { StreamPort } from "../../ports.ts";
 import { drain } from "../body.ts";
-import { BodyTooLarge, readJson, sendJson } from "../http.ts";
+import { BodyTooLarge, readJsonBody, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
 /** Arguments are a few fields; metadata is a few kilobytes. */
@@ -21,7 +21,7 @@ export function createStreamService({ port, log }: { port: StreamPort; log: Log 
         const args =
           typeof header === "string"
             ? (JSON.parse(decodeURIComponent(header)) as unknown)
-            : await readJson(request, ARGS_LIMIT);
+            : await readJsonBody(request, ARGS_LIMIT);
         const caller = { script: script.name, ...(script.account !== undefined && { account: script.account }) };
         const result = await port.call(
           caller,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type Place, type Problem, parseDocument, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import { type SourcePosition, type Problem, parseDocument, valueAt, warningAt } from "../../../kernel/config/index.ts";
 import { exists } from "../config/find.ts";
 import type { Project } from "../project.ts";
 
@@ -45,7 +45,7 @@ export async function checkTypeDefinitions(project: Project): Promise<Problem[]>
 
 interface NamedTypes {
   types: string[];
-  place: Place;
+  place: SourcePosition;
 }
 
 /** `compilerOptions.types` of the file, or of a file it extends; undefined without a tsconfig. */

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { type Problem, nearest, warningAt } from "../../../kernel/config/index.ts";
+import { type Problem, nearestName, warningAt } from "../../../kernel/config/index.ts";
 import type { Project } from "../project.ts";
 import { type EnvUse, findEnvUses } from "./env-uses.ts";
 
@@ -45,7 +45,7 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
 
 /** The nearest declared name, and the entry to add to the configuration. */
 export function howToDeclare(project: Project, name: string, members: readonly string[]): string {
-  const near = nearest(
+  const near = nearestName(
     name,
     project.bindings.map((binding) => binding.name),
   );

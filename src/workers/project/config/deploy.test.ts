@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { createManualClock } from "../../../kernel/clock.ts";
 import { UserError } from "../../../kernel/errors.ts";
 import { readProject } from "./read.ts";
-import { readTarget } from "./target.ts";
+import { readProjectTarget } from "./target.ts";
 
 const clock = createManualClock(Date.parse("2026-11-20"));
 
@@ -91,7 +91,7 @@ test("a target needs no code, date or name; fields that are present must be vali
     d1_databases: [{ binding: "DB", database_name: "letters", migrations_dir: "sql" }],
     env: { staging: { r2_buckets: [{ binding: "B", bucket_name: "files" }] } },
   });
-  const target = await readTarget({ cwd: join(root, "src") });
+  const target = await readProjectTarget({ cwd: join(root, "src") });
   assert.deepEqual(target, {
     configFile: join(root, "wrangler.json"),
     root,
@@ -109,14 +109,16 @@ test("a target needs no code, date or name; fields that are present must be vali
       },
     ],
   });
-  const staging = await readTarget({ cwd: root, environment: "staging" });
+  const staging = await readProjectTarget({ cwd: root, environment: "staging" });
   assert.deepEqual(
     [staging?.name, staging?.r2Buckets, staging?.d1Databases],
     ["mail-staging", [{ binding: "B", name: "files" }], []],
   );
-  await assert.rejects(readTarget({ cwd: root, environment: "stagin" }), /there is no environment "stagin"/);
-  await assert.rejects(readTarget({ cwd: root, config: "missing.json" }), { code: "E_CONFIGURATION_UNREADABLE" });
+  await assert.rejects(readProjectTarget({ cwd: root, environment: "stagin" }), /there is no environment "stagin"/);
+  await assert.rejects(readProjectTarget({ cwd: root, config: "missing.json" }), {
+    code: "E_CONFIGURATION_UNREADABLE",
+  });
   await writeFile(join(root, "wrangler.json"), `{ "name": 5 }`);
-  await assert.rejects(readTarget({ cwd: root }), { code: "E_CONFIGURATION" });
-  assert.equal(await readTarget({ cwd: tmpdir() }), undefined);
+  await assert.rejects(readProjectTarget({ cwd: root }), { code: "E_CONFIGURATION" });
+  assert.equal(await readProjectTarget({ cwd: tmpdir() }), undefined);
 });

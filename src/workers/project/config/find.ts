@@ -1,6 +1,6 @@
 import { access, readFile, readdir } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { nearest } from "../../../kernel/config/index.ts";
+import { nearestName } from "../../../kernel/config/index.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import { projectErrors } from "../errors.ts";
 
@@ -46,6 +46,6 @@ export async function nearestFile(path: string): Promise<string | undefined> {
   const stem = (name: string) => name.replace(/\.[^.]*$/, "");
   const wanted = basename(path);
   // The correct name with the wrong extension is the most common mistake: index.js for index.ts.
-  const name = names.find((other) => stem(other) === stem(wanted)) ?? nearest(wanted, names);
+  const name = names.find((other) => stem(other) === stem(wanted)) ?? nearestName(wanted, names);
   return name === undefined ? undefined : join(dirname(path), name);
 }

@@ -72,7 +72,7 @@ export async function readProject({
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
   if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
 
-  const fields = fieldsOf(checked.value, environment);
+  const fields = environmentFields(checked.value, environment);
   const name = workerName(checked.value, environment)!;
   const date = fields.compatibility_date!;
   const verdict = judgeDate(date, clock.now());
@@ -112,7 +112,10 @@ async function checkMain(document: ConfigDocument, view: EnvironmentView, root: 
   return [errorAt(document.locate(view.pathOf("main")), `"main" names a file that does not exist: "${main}"`, fix)];
 }
 
-export function fieldsOf(configuration: ConfigurationFields, environment: string | undefined): EnvironmentFields {
+export function environmentFields(
+  configuration: ConfigurationFields,
+  environment: string | undefined,
+): EnvironmentFields {
   if (environment === undefined) return configuration;
   const own = configuration.env?.[environment] ?? {};
   const pick = (from: object, names: object) =>

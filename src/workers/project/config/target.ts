@@ -4,11 +4,11 @@ import { UserError } from "../../../kernel/errors.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import { checkEnvironment } from "./environment.ts";
 import { findConfig, readConfigText } from "./find.ts";
-import { fieldsOf, workerName } from "./read.ts";
+import { environmentFields, workerName } from "./read.ts";
 import { configurationFields } from "./schema.ts";
 
 /** The part of a configuration file that identifies a remote worker and its storage. Its code need not be present. */
-export interface Target {
+export interface ProjectTarget {
   configFile: string;
   root: string;
   name: string | undefined;
@@ -31,7 +31,7 @@ export interface TargetDatabase {
  * Resolves with undefined if no file is specified or found. Throws UserError like `readProject` for errors in the file
  * itself.
  */
-export async function readTarget({
+export async function readProjectTarget({
   cwd,
   config,
   environment,
@@ -39,7 +39,7 @@ export async function readTarget({
   cwd: string;
   config?: string;
   environment?: string;
-}): Promise<Target | undefined> {
+}): Promise<ProjectTarget | undefined> {
   const found = await findConfig(cwd, config).catch((thrown: unknown) => {
     if (thrown instanceof UserError && thrown.kind === "configurationMissing" && environment === undefined)
       return undefined;
@@ -60,7 +60,7 @@ export async function readTarget({
     });
 
   const root = dirname(file);
-  const fields = fieldsOf(checked.value, environment);
+  const fields = environmentFields(checked.value, environment);
   return {
     configFile: file,
     root,

@@ -85,13 +85,13 @@ test("refuses connections above the limit per worker until one closes", async (t
   });
   const tunnel = () =>
     new Promise<{ status: number; close(): Promise<void> }>((resolve, reject) => {
-      const asked = request({ socketPath, method: "CONNECT", path: `127.0.0.1:${origin.port}` });
-      asked.once("error", reject).once("connect", (response, socket) => {
+      const requested = request({ socketPath, method: "CONNECT", path: `127.0.0.1:${origin.port}` });
+      requested.once("error", reject).once("connect", (response, socket) => {
         socket.on("error", () => {});
         const closed = new Promise<void>((done) => socket.once("close", () => done()));
         resolve({ status: response.statusCode!, close: () => (socket.destroy(), closed) });
       });
-      asked.end();
+      requested.end();
     });
   const [first, second] = [await tunnel(), await tunnel()];
   assert.deepEqual([first.status, second.status], [200, 200]);

@@ -20,7 +20,7 @@ export class EgressFailed extends Error {
 
 const CONNECT_TIMEOUT_MS = 15_000;
 
-export interface Target {
+export interface EgressTarget {
   host: string;
   port: number;
   tls: boolean;
@@ -31,7 +31,7 @@ export interface Target {
  * rebinding is ineffective.
  */
 export async function connectTo(
-  { host, port, tls }: Target,
+  { host, port, tls }: EgressTarget,
   { check, lookup }: { check: EgressCheck; lookup: Lookup },
 ): Promise<Socket> {
   const bare = host.replace(/^\[(.*)\]$/, "$1");

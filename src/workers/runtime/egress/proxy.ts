@@ -2,10 +2,10 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../../kernel/index.ts";
-import { listen, type SocketServer } from "../binding-server.ts";
+import { listenOnSocket, type SocketServer } from "../binding-server.ts";
 import { ACTIONS_HOST } from "../inside/shared.ts";
 import { upload } from "../upload.ts";
-import { connectTo, EgressFailed, EgressRefused, systemLookup, type Lookup, type Target } from "./connect.ts";
+import { connectTo, EgressFailed, EgressRefused, systemLookup, type Lookup, type EgressTarget } from "./connect.ts";
 import type { EgressCheck } from "./policy.ts";
 
 interface EgressProxyOptions {
@@ -55,7 +55,7 @@ export async function startEgressProxy({
     leaving.once("close", () => open--);
   };
 
-  const server = await listen(
+  const server = await listenOnSocket(
     socket,
     { gid, requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES },
     (request, response) => {
@@ -147,7 +147,7 @@ function parse(text: string | undefined): URL | undefined {
   return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
 }
 
-const targetOf = (url: URL): Target => ({
+const targetOf = (url: URL): EgressTarget => ({
   host: url.hostname,
   port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
   tls: url.protocol === "https:",

@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import type { RecordData } from "../../../protocol/dns/index.ts";
 import type { DnsEndpoint } from "../provider/exchange.ts";
 import type { ServedZone, ServedZones } from "../served.ts";
-import { createAnswerCache, type Outcome } from "./answer-cache.ts";
+import { createAnswerCache, type LookupOutcome } from "./answer-cache.ts";
 import { createDelegations } from "./delegations.ts";
 import { isAbsence, LookupError } from "./failure.ts";
 import { nameToAsk, type Question, type QuestionType, type WireAnswer } from "./message.ts";
@@ -106,7 +106,7 @@ export function createLookups({
     return answer;
   }
 
-  function settled(key: string, { type }: Question, outcome: Outcome): undefined {
+  function settled(key: string, { type }: Question, outcome: LookupOutcome): undefined {
     if (!closing.signal.aborted) cache.set(key, outcome);
     onLookup?.({
       type,

@@ -2,12 +2,12 @@ import { randomInt } from "node:crypto";
 import { domainToASCII } from "node:url";
 import {
   CLASS_IN,
-  FLAG,
+  HEADER_FLAG,
   MalformedMessage,
   MAX_NAME,
   optRecord,
   rcodeName,
-  readMessage,
+  readDnsMessage,
   type RecordData,
   readRecordData,
   typeNumber,
@@ -71,7 +71,7 @@ const UNPRINTABLE = /[^\x21-\x7e]|\\/g;
 export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolean }): Buffer =>
   writeMessage({
     id: randomInt(65_536),
-    flags: FLAG.recursionDesired | FLAG.authentic,
+    flags: HEADER_FLAG.recursionDesired | HEADER_FLAG.authentic,
     questions: [{ name, type: typeNumber(type) }],
     additionals: edns ? [optRecord(UDP_PAYLOAD)] : [],
   });
@@ -91,7 +91,7 @@ export function readAnswer(message: Buffer, question: Question, query: Buffer): 
 }
 
 function answerTo({ name, type }: Question, message: Buffer): WireAnswer | undefined {
-  const reply = readMessage(message);
+  const reply = readDnsMessage(message);
   const { response, flags } = reply.header;
   const rcode = rcodeName(reply.rcode);
   const [question] = reply.questions;
@@ -108,10 +108,10 @@ function answerTo({ name, type }: Question, message: Buffer): WireAnswer | undef
   const soa = reply.authorities.find((record) => record.type === typeNumber("SOA"));
   return {
     rcode,
-    authoritative: (flags & FLAG.authoritative) !== 0,
-    truncated: (flags & FLAG.truncated) !== 0,
-    authentic: (flags & FLAG.authentic) !== 0,
-    recursive: (flags & FLAG.recursionAvailable) !== 0,
+    authoritative: (flags & HEADER_FLAG.authoritative) !== 0,
+    truncated: (flags & HEADER_FLAG.truncated) !== 0,
+    authentic: (flags & HEADER_FLAG.authentic) !== 0,
+    recursive: (flags & HEADER_FLAG.recursionAvailable) !== 0,
     records,
     negativeTtl: soa && Math.min(soa.ttl, readRecordData(message, "SOA", soa).minimum as number),
   };

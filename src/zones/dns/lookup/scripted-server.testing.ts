@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import type { TestContext } from "node:test";
-import { FLAG, RCODE_NAMES, writeMessage } from "../../../protocol/dns/index.ts";
+import { HEADER_FLAG, RCODE_NAMES, writeMessage } from "../../../protocol/dns/index.ts";
 import { draftOf, numberOf, readTestMessage, type TestRecord } from "../../../protocol/dns/message.testing.ts";
 
 export interface ScriptedResponse {
@@ -54,9 +54,9 @@ function written(
   return writeMessage({
     id: id ?? query.id,
     flags:
-      FLAG.response |
-      FLAG.recursionDesired |
-      (recursive ? FLAG.recursionAvailable : 0) |
+      HEADER_FLAG.response |
+      HEADER_FLAG.recursionDesired |
+      (recursive ? HEADER_FLAG.recursionAvailable : 0) |
       (RCODE_NAMES as readonly string[]).indexOf(rcode),
     questions: [{ name: question ?? first!.name, type: numberOf(first!.type) }],
     answers: answers.map(draftOf),

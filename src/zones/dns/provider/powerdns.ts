@@ -6,11 +6,19 @@ import {
   presentData,
   readData,
   type RecordType,
-  words,
+  splitWords,
 } from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
 import type { RecordZone } from "../../records/types.ts";
-import { checkedChange, type CheckedChange, keyOf, recordOf, refuseForeign, secondsOf, setKey } from "./change.ts";
+import {
+  checkedChange,
+  type CheckedChange,
+  recordKey,
+  providerRecord,
+  refuseForeign,
+  ttlSeconds,
+  setKey,
+} from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
 
@@ -122,7 +130,7 @@ function recordsIn(set: ApiSet | undefined): { raw: ApiSet["records"][number]; r
 function readContent({ name, type, ttl }: ApiSet, content: string): ProviderRecord | undefined {
   if (!isRecordType(type)) return undefined;
   try {
-    return recordOf(plainName(name), type, readData(type, words(content), { apex: "" }), ttl);
+    return providerRecord(plainName(name), type, readData(type, splitWords(content), { apex: "" }), ttl);
   } catch (err) {
     if (err instanceof DnsSyntaxError) return undefined;
     throw err;
@@ -131,12 +139,12 @@ function readContent({ name, type, ttl }: ApiSet, content: string): ProviderReco
 
 /** PowerDNS also rejects these, but with its own message. */
 function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>): void {
-  const removed = new Set(remove.map(keyOf));
+  const removed = new Set(remove.map(recordKey));
   const names = new Set<string>();
   for (const { name, type } of add) {
     for (const set of there.values()) {
       if (plainName(set.name) !== name || set.type === type || (set.type !== "CNAME" && type !== "CNAME")) continue;
-      if (recordsIn(set).some(({ record }) => record === undefined || !removed.has(keyOf(record)))) names.add(name);
+      if (recordsIn(set).some(({ record }) => record === undefined || !removed.has(recordKey(record)))) names.add(name);
     }
   }
   if (names.size > 0) throw dnsErrors.nameTaken({ names: [...names].join(", ") });
@@ -144,19 +152,19 @@ function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>)
 
 /** The complete sets that have changed. */
 function replacements({ add, remove }: CheckedChange, there: Map<string, ApiSet>): object[] {
-  const removed = new Set(remove.map(keyOf));
+  const removed = new Set(remove.map(recordKey));
   return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(
     ([key, { name, type }]) => {
       const before = there.get(key);
-      const kept = recordsIn(before).filter(({ record }) => record === undefined || !removed.has(keyOf(record)));
-      const has = new Set(kept.flatMap(({ record }) => (record === undefined ? [] : [keyOf(record)])));
-      const added = add.filter((draft) => setKey(draft) === key && !has.has(keyOf(draft)));
+      const kept = recordsIn(before).filter(({ record }) => record === undefined || !removed.has(recordKey(record)));
+      const has = new Set(kept.flatMap(({ record }) => (record === undefined ? [] : [recordKey(record)])));
+      const added = add.filter((draft) => setKey(draft) === key && !has.has(recordKey(draft)));
       if (added.length === 0 && kept.length === (before?.records.length ?? 0)) return [];
       const records = [
         ...kept.map(({ raw }) => raw),
         ...added.map((draft) => ({ content: absolute(draft), disabled: false })),
       ];
-      const ttl = before?.ttl ?? secondsOf(added[0]!);
+      const ttl = before?.ttl ?? ttlSeconds(added[0]!);
       return [
         {
           name: `${name}.`,

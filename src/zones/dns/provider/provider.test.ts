@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import { onEveryDatabase, type TestEngine } from "../../../../test/support/databases.ts";
-import { draftOf } from "../../records/change.ts";
+import { recordDraft } from "../../records/change.ts";
 import { openZones } from "../../zones.testing.ts";
 import { contentOf, dataOf } from "../../records/content.ts";
 import { createEmbeddedProvider } from "./embedded.ts";
@@ -86,7 +86,7 @@ for (const filters of [true, false]) {
       provider: createPowerDnsProvider({ url, apiKey: "secret", fetch }),
       zone: ZONE,
       async foreign(request) {
-        const { name, type, ...record } = draftOf(request, ZONE);
+        const { name, type, ...record } = recordDraft(request, ZONE);
         const set = sets.get(`${name}. ${type}`) ?? { name: `${name}.`, type, ttl: 60, records: [] };
         set.records.push({
           content: presentData(type, dataOf({ type, ...record }), { absolute: true }),
@@ -149,6 +149,6 @@ describe("powerdns", () => {
 });
 
 test("the content of a provider record equals the content of a stored record", () => {
-  const draft = draftOf({ type: "MX", name: "@", content: "Mail.Example.", priority: 3 }, ZONE);
+  const draft = recordDraft({ type: "MX", name: "@", content: "Mail.Example.", priority: 3 }, ZONE);
   assert.equal(contentOf(draft.type, dataOf(draft)), "mail.example");
 });

@@ -3,16 +3,16 @@ import { messageOf } from "../../../kernel/index.ts";
 import {
   checkData,
   CLASS_IN,
-  FLAG,
+  HEADER_FLAG,
   rcodeName,
-  readMessage,
+  readDnsMessage,
   readRecordData,
   type RecordType,
   typeNumber,
   type WireType,
   writeMessage,
 } from "../../../protocol/dns/index.ts";
-import { recordOf } from "./change.ts";
+import { providerRecord } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import type { ProviderRecord, RecordSetName } from "./port.ts";
 
@@ -46,15 +46,15 @@ function setOf(
   { name, type }: { name: string; type: SetType },
   about: { server: string; zone: string },
 ): ProviderRecord[] {
-  const message = readMessage(reply);
+  const message = readDnsMessage(reply);
   const rcode = rcodeName(message.rcode);
   const found = rcode === "NOERROR" || rcode === "NXDOMAIN";
-  if (found && (message.header.flags & FLAG.authoritative) === 0)
+  if (found && (message.header.flags & HEADER_FLAG.authoritative) === 0)
     throw dnsErrors.notServed({ ...about, reason: "its answers are not authoritative" });
   if (rcode === "REFUSED" || rcode === "NOTAUTH") throw dnsErrors.notServed({ ...about, reason: rcode });
   if (!found) throw dnsErrors.badReply({ server: about.server, reason: `${rcode} for ${name} ${type}` });
   // A CNAME may lead to records of another name, which do not belong to this set.
   return message.answers
     .filter((answer) => answer.type === typeNumber(type) && answer.class === CLASS_IN && answer.name === name)
-    .map((answer) => recordOf(name, type, checkData(type, readRecordData(reply, type, answer)), answer.ttl));
+    .map((answer) => providerRecord(name, type, checkData(type, readRecordData(reply, type, answer)), answer.ttl));
 }

@@ -5,7 +5,7 @@ import { after, describe, test, type TestContext } from "node:test";
 import { createManualClock, systemClock } from "../../../kernel/index.ts";
 import { signMessage, type TsigKey, verifyReply, writeUpdate } from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
-import { draftOf } from "../../records/change.ts";
+import { recordDraft } from "../../records/change.ts";
 import { exchange } from "./exchange.ts";
 import { type Knot, knotd, startKnot } from "./knot.testing.ts";
 import { providerConformance, refusedAs } from "./provider.conformance.ts";
@@ -35,7 +35,7 @@ function onKnot() {
       provider,
       zone: zone(),
       async foreign(request) {
-        const { name, type, ...rest } = draftOf(request, zone());
+        const { name, type, ...rest } = recordDraft(request, zone());
         const update = writeUpdate({
           id: 1,
           zone: "example.com",

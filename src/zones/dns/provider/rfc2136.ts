@@ -13,7 +13,7 @@ import {
 } from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
 import type { RecordDraft, RecordZone } from "../../records/types.ts";
-import { checkedChange, type CheckedChange, keyOf, refuseForeign, secondsOf, setKey } from "./change.ts";
+import { checkedChange, type CheckedChange, recordKey, refuseForeign, ttlSeconds, setKey } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import { type DnsEndpoint, exchange } from "./exchange.ts";
 import type { DnsProvider, ExclusiveSet, ProviderRecord } from "./port.ts";
@@ -118,9 +118,9 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
           add.filter(({ type }) => type === "CNAME"),
           signal,
         )
-      ).map(keyOf),
+      ).map(recordKey),
     );
-    return add.filter((draft) => !aliases.has(keyOf(draft)));
+    return add.filter((draft) => !aliases.has(recordKey(draft)));
   }
 
   /**
@@ -188,7 +188,7 @@ const stepsOf = ({ add, remove }: CheckedChange): UpdateStep[] => [
     kind: "add",
     name,
     type,
-    ttl: secondsOf(rest),
+    ttl: ttlSeconds(rest),
     data: dataOf({ type, ...rest }),
   })),
 ];

@@ -1,6 +1,6 @@
 import type { DnsRecord } from "../../records/types.ts";
 import { kindOf } from "../verify/match.ts";
-import { keyOf } from "../provider/change.ts";
+import { recordKey } from "../provider/change.ts";
 import type { ExclusiveSet, ProviderRecord } from "../provider/port.ts";
 import type { Pushed } from "./push-table.ts";
 
@@ -28,12 +28,12 @@ export function planPush(
   there: readonly Pushed[],
 ): PushStep[] {
   const want = new Map(
-    wanted.map((record) => [keyOf(record), { owner: record.managedBy ?? USERS, record: bare(record) }]),
+    wanted.map((record) => [recordKey(record), { owner: record.managedBy ?? USERS, record: bare(record) }]),
   );
-  const done = new Set(there.filter(({ applied }) => applied).map(keyOf));
-  const add = [...want.values()].filter(({ record }) => !done.has(keyOf(record)));
+  const done = new Set(there.filter(({ applied }) => applied).map(recordKey));
+  const add = [...want.values()].filter(({ record }) => !done.has(recordKey(record)));
   const remove = there
-    .filter((record) => !want.has(keyOf(record)))
+    .filter((record) => !want.has(recordKey(record)))
     .map((record) => ({ owner: record.owner, record: bare(record) }));
   const byOwner = Map.groupBy(
     [
@@ -58,7 +58,8 @@ export function planPush(
     const kept = [...want.values()]
       .map(({ record }) => record)
       .filter(
-        (record) => done.has(keyOf(record)) && sets.some((set) => set.name === record.name && set.type === record.type),
+        (record) =>
+          done.has(recordKey(record)) && sets.some((set) => set.name === record.name && set.type === record.type),
       );
     return [{ ...one, kept, mustBeAbsent: sets }];
   });

@@ -1,5 +1,5 @@
 import type { RecordType } from "../../../protocol/dns/index.ts";
-import { digestOf } from "../../records/check.ts";
+import { recordDigest } from "../../records/check.ts";
 import type { RecordZone } from "../../records/types.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 import type { PushExecutor } from "./tables.ts";
@@ -108,7 +108,7 @@ export async function keepPushed(
       zone_id: zone,
       name,
       type,
-      digest: digestOf({ priority, content }),
+      digest: recordDigest({ priority, content }),
       owner,
       content,
       priority,
@@ -134,7 +134,7 @@ export async function dropPushed(db: PushExecutor, zone: string, records: readon
       .where("zone_id", "=", zone)
       .where("name", "=", name)
       .where("type", "=", type)
-      .where("digest", "=", digestOf({ priority, content }))
+      .where("digest", "=", recordDigest({ priority, content }))
       .execute();
   }
 }

@@ -9,7 +9,7 @@ import { zonesMigrations } from "../../migrations.ts";
 import type { Zone } from "../../types.ts";
 import { ACCOUNT } from "../../zones.testing.ts";
 import { dnsErrors } from "../provider/errors.ts";
-import { keyOf, checkedChange, refuseForeign } from "../provider/change.ts";
+import { recordKey, checkedChange, refuseForeign } from "../provider/change.ts";
 import type { DnsProvider, ProviderRecord } from "../provider/port.ts";
 import { knotd, startKnot } from "../provider/knot.testing.ts";
 import { createRfc2136Provider } from "../provider/rfc2136.ts";
@@ -30,8 +30,8 @@ function memoryProvider() {
       if (state.fails !== undefined) throw state.fails;
       const checked = checkedChange(zone, change);
       refuseForeign(change.mustBeAbsent, [...records.values()], checked);
-      for (const record of checked.remove) records.delete(keyOf(record));
-      for (const record of checked.add) records.set(keyOf(record), record);
+      for (const record of checked.remove) records.delete(recordKey(record));
+      for (const record of checked.add) records.set(recordKey(record), record);
       state.applied++;
       if (state.failsAfter !== undefined) throw state.failsAfter;
     },
@@ -141,7 +141,7 @@ describe("records on an external server", () => {
         priority: 5,
         ttl: 300,
       };
-      state.records.set(keyOf(theirs), theirs);
+      state.records.set(recordKey(theirs), theirs);
       const { zones, newZone, until, status } = await start(t, engine, provider);
       const zone = await newZone();
       await zones.records.create(zone, { type: "A", name: "www", content: "192.0.2.1" });
@@ -154,7 +154,7 @@ describe("records on an external server", () => {
         [false, ["email-routing foreignRecords"]],
       );
       assert.match(problems[0]!.message, /other MX records: 5 mail\.theirs\.example/);
-      state.records.delete(keyOf(theirs));
+      state.records.delete(recordKey(theirs));
       await zones.records.create(zone, { type: "A", name: "www2", content: "192.0.2.1" });
       await until(async () => (await status(zone)).done);
       assert.equal(state.records.size, 4);

@@ -1,4 +1,4 @@
-import { keyOf, textOf } from "../provider/change.ts";
+import { recordKey, concatenatedText } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 
 /** Kinds of records that have their own matching rules. */
@@ -13,7 +13,7 @@ const VERSIONS: [RecordKind, RegExp][] = [
 export function kindOf(record: ProviderRecord): RecordKind {
   if (record.type === "MX") return "mx";
   if (record.type !== "TXT") return "other";
-  const text = textOf(record);
+  const text = concatenatedText(record);
   return VERSIONS.find(([, version]) => version.test(text))?.[0] ?? "other";
 }
 
@@ -21,7 +21,7 @@ type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found
 
 /** State of an expected record, compared with the existing records of its name and type. */
 export function matchRecord(expected: ProviderRecord, there: readonly ProviderRecord[]): Match {
-  if (there.some((record) => keyOf(record) === keyOf(expected))) return { state: "right" };
+  if (there.some((record) => recordKey(record) === recordKey(expected))) return { state: "right" };
   const kind = kindOf(expected);
   const rivals = there.filter((record) => isRival(kind, expected, record));
   if (rivals.length === 0) return { state: "missing" };
@@ -35,20 +35,20 @@ function isRival(kind: RecordKind, expected: ProviderRecord, record: ProviderRec
   if (kind === "mx") return record.content === expected.content;
   if (kind === "other") return expected.type === "CNAME";
   // A revoked key or one without tags is still the selector's key record (RFC 6376 3.6.1: v= is optional).
-  if (kind === "dkim") return kindOf(record) === "dkim" || /(^|;)\s*p\s*=/.test(textOf(record));
+  if (kind === "dkim") return kindOf(record) === "dkim" || /(^|;)\s*p\s*=/.test(concatenatedText(record));
   return kindOf(record) === kind;
 }
 
 function saysEnough(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
   // A user who also sends from other servers may merge our mechanisms into their own record.
-  if (kind === "spf") return includesAll(textOf(record), textOf(expected));
+  if (kind === "spf") return includesAll(concatenatedText(record), concatenatedText(expected));
   if (kind === "dkim")
     return (
-      (kindOf(record) === "dkim" || tagOf(textOf(record), "v") === undefined) &&
-      tagOf(textOf(record), "p") === tagOf(textOf(expected), "p")
+      (kindOf(record) === "dkim" || tagOf(concatenatedText(record), "v") === undefined) &&
+      tagOf(concatenatedText(record), "p") === tagOf(concatenatedText(expected), "p")
     );
   // The domain owner may choose any policy.
-  if (kind === "dmarc") return /^(none|quarantine|reject)$/i.test(tagOf(textOf(record), "p") ?? "");
+  if (kind === "dmarc") return /^(none|quarantine|reject)$/i.test(tagOf(concatenatedText(record), "p") ?? "");
   return false;
 }
 

@@ -1,7 +1,7 @@
 import { checkData } from "../../../protocol/dns/index.ts";
 import { isAbsence } from "../lookup/failure.ts";
 import type { Lookups } from "../lookup/lookups.ts";
-import { recordOf } from "../provider/change.ts";
+import { providerRecord } from "../provider/change.ts";
 import { isSetType } from "../provider/read-set.ts";
 import { LookupFailed, type RecordResolver } from "./resolver.ts";
 
@@ -14,7 +14,7 @@ export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "th
       try {
         const { records } = await lookups.query(queried, type, { fresh: true });
         // Uses the queried name: an alias that leads to the right records is equivalent to the records.
-        return records.map(({ ttl, data }) => recordOf(queried, type, checkData(type, data), ttl));
+        return records.map(({ ttl, data }) => providerRecord(queried, type, checkData(type, data), ttl));
       } catch (err) {
         if (isAbsence(err)) return [];
         throw err;

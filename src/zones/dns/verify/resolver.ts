@@ -1,7 +1,7 @@
 import { Resolver } from "node:dns/promises";
 import { messageOf } from "../../../kernel/index.ts";
 import { checkData, type RecordType } from "../../../protocol/dns/index.ts";
-import { recordOf } from "../provider/change.ts";
+import { providerRecord } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 
 /** A source of public DNS records. */
@@ -34,7 +34,7 @@ export function createResolver({ name: called, servers, timeoutMs = 3000 }: Reso
       const ask = QUESTIONS[type];
       if (ask === undefined) throw new LookupFailed(`records of type ${type} cannot be looked up`);
       try {
-        return (await ask(resolver, name)).map((data) => recordOf(name, type, checkData(type, data), 0));
+        return (await ask(resolver, name)).map((data) => providerRecord(name, type, checkData(type, data), 0));
       } catch (err) {
         const code = (err as { code?: string }).code ?? "";
         if (code === "ENOTFOUND" || code === "ENODATA") return [];

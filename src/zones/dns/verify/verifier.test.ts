@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import { silentLog } from "../../../kernel/index.ts";
-import { draftOf } from "../../records/change.ts";
+import { recordDraft } from "../../records/change.ts";
 import { zonesOf } from "../dns.testing.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 import { startDnsServer } from "../server.ts";
@@ -10,7 +10,7 @@ import { createVerifier } from "./verifier.ts";
 
 const zone = { id: "z", account: "a", name: "example.com" };
 const record = (type: string, name: string, content: string, priority?: number): ProviderRecord =>
-  draftOf({ type, name, content, priority }, zone);
+  recordDraft({ type, name, content, priority }, zone);
 const KEY = "A".repeat(392);
 const EXPECTED = [
   record("MX", "@", "route1.mx.example", 13),

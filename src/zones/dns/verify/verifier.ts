@@ -1,5 +1,5 @@
 import { messageOf } from "../../../kernel/index.ts";
-import { keyOf, setKey, shown } from "../provider/change.ts";
+import { recordKey, setKey, presentedData } from "../provider/change.ts";
 import type { ProviderRecord, RecordSetName } from "../provider/port.ts";
 import { kindOf, matchRecord } from "./match.ts";
 import type { RecordResolver } from "./resolver.ts";
@@ -96,7 +96,7 @@ function finding(record: ProviderRecord, answers: readonly Answer[]): RecordFind
     return {
       resolver: answer.resolver,
       state: match.state,
-      found: match.state === "wrong" ? match.found.map(shown) : [],
+      found: match.state === "wrong" ? match.found.map(presentedData) : [],
     };
   });
   const state = WORST.find((one) => seen.some((view) => view.state === one)) ?? "failed";
@@ -104,7 +104,7 @@ function finding(record: ProviderRecord, answers: readonly Answer[]): RecordFind
 }
 
 function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answer[]): Conflict[] {
-  const wanted = new Set(expected.map(keyOf));
+  const wanted = new Set(expected.map(recordKey));
   const kinds = new Set(expected.map((record) => `${record.name} ${kindOf(record)}`));
   const found = new Map<string, Conflict>();
   for (const answer of answers) {
@@ -114,28 +114,28 @@ function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answ
       if (!kinds.has(`${record.name} ${kind}`)) continue;
       if (
         kind === "mx" &&
-        !wanted.has(keyOf(record)) &&
+        !wanted.has(recordKey(record)) &&
         !expected.some((one) => one.type === "MX" && one.name === record.name && one.content === record.content)
       ) {
-        found.set(keyOf(record), {
+        found.set(recordKey(record), {
           record,
           kind: "foreignMx",
-          message: `The MX record ${shown(record)} at ${record.name} sends mail to another host. Remove it.`,
+          message: `The MX record ${presentedData(record)} at ${record.name} sends mail to another host. Remove it.`,
         });
       }
       const rivals = answer.records.filter((other) => kindOf(other) === kind).length;
-      if (rivals < 2 || wanted.has(keyOf(record))) continue;
+      if (rivals < 2 || wanted.has(recordKey(record))) continue;
       if (kind === "spf")
-        found.set(keyOf(record), {
+        found.set(recordKey(record), {
           record,
           kind: "secondSpf",
-          message: `${record.name} has ${rivals} SPF records, and receivers then take none. Keep one, and put the mechanisms of ${shown(record)} into it.`,
+          message: `${record.name} has ${rivals} SPF records, and receivers then take none. Keep one, and put the mechanisms of ${presentedData(record)} into it.`,
         });
       if (kind === "dmarc")
-        found.set(keyOf(record), {
+        found.set(recordKey(record), {
           record,
           kind: "secondDmarc",
-          message: `${record.name} has ${rivals} DMARC records, and receivers then take none. Remove ${shown(record)} or the other.`,
+          message: `${record.name} has ${rivals} DMARC records, and receivers then take none. Remove ${presentedData(record)} or the other.`,
         });
     }
   }

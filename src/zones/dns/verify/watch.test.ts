@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
-import { recordOf } from "../provider/change.ts";
+import { providerRecord } from "../provider/change.ts";
 import type { RecordResolver } from "./resolver.ts";
 import { createRecordWatch, type ExpectedRecord } from "./watch.ts";
 
@@ -18,8 +18,8 @@ function start() {
       if (found instanceof Error) throw found;
       return found.map((content) =>
         type === "MX"
-          ? recordOf(name, "MX", { priority: 10, target: content }, 60)
-          : recordOf(name, "TXT", { strings: [content] }, 60),
+          ? providerRecord(name, "MX", { priority: 10, target: content }, 60)
+          : providerRecord(name, "TXT", { strings: [content] }, 60),
       );
     },
   };

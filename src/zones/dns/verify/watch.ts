@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type Clock, type Log, messageOf } from "../../../kernel/index.ts";
-import { draftOf } from "../../records/change.ts";
+import { recordDraft } from "../../records/change.ts";
 import type { RecordRequest } from "../../records/types.ts";
-import { keyOf } from "../provider/change.ts";
+import { recordKey } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 import type { RecordResolver } from "./resolver.ts";
 import { createVerifier, type Verification } from "./verifier.ts";
@@ -66,7 +66,7 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
       // A failed lookup keeps the previous result.
       entry.missing = new Set(
         records.flatMap(({ record, state }) =>
-          (state === "failed" ? before.has(keyOf(record)) : state !== "right") ? [keyOf(record)] : [],
+          (state === "failed" ? before.has(recordKey(record)) : state !== "right") ? [recordKey(record)] : [],
         ),
       );
       entry.checkedAt = clock.now();
@@ -126,7 +126,7 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
       if (isDue(entry)) schedule(entry);
       return entry.checkedAt === undefined
         ? undefined
-        : expected.filter((one) => entry.missing.has(keyOf(providerRecord(name, one))));
+        : expected.filter((one) => entry.missing.has(recordKey(providerRecord(name, one))));
     },
     check: (name, expected) =>
       verifier.verify(
@@ -138,7 +138,7 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
 }
 
 const providerRecord = (name: string, { type, name: at, content, priority, ttl }: ExpectedRecord): ProviderRecord =>
-  draftOf({ type, name: `${at.replace(/\.$/, "")}.`, content, priority, ttl }, { id: "", account: "", name });
+  recordDraft({ type, name: `${at.replace(/\.$/, "")}.`, content, priority, ttl }, { id: "", account: "", name });
 
 const digestOf = (expected: readonly ExpectedRecord[]) =>
   createHash("sha256")

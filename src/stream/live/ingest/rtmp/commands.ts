@@ -5,7 +5,7 @@ import {
   MESSAGE,
   type RtmpCommand,
   type RtmpPeer,
-  u32,
+  writeU32,
   USER_CONTROL,
   userControl,
   writeAmf0,
@@ -14,7 +14,7 @@ import {
 } from "../../../../protocol/rtmp/index.ts";
 
 /** Server responses in RTMP. */
-export interface Answers {
+export interface RtmpResponses {
   /** Response to `connect`: windows, chunk size, and success. */
   connected(command: RtmpCommand): void;
   result(command: RtmpCommand, value?: number): void;
@@ -26,7 +26,7 @@ export interface Answers {
 }
 
 /** Id of the only message stream of a connection. */
-export const STREAM = 1;
+export const MESSAGE_STREAM_ID = 1;
 /** Octets after which the peer must acknowledge. */
 const WINDOW = 2_500_000;
 /** Larger than most frames, and small enough for clients with a buffer of that size. */
@@ -42,14 +42,14 @@ const ENHANCED = {
   audioFourCcInfoMap: { mp4a: FORWARD, Opus: FORWARD, ".mp3": FORWARD },
 };
 
-export function createAnswers(peer: RtmpPeer): Answers {
+export function createRtmpResponses(peer: RtmpPeer): RtmpResponses {
   const command = (data: Buffer) =>
     peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data });
 
   return {
     connected({ transaction, object }) {
-      peer.control(MESSAGE.windowSize, u32(WINDOW));
-      peer.control(MESSAGE.peerBandwidth, Buffer.concat([u32(WINDOW), Buffer.from([DYNAMIC])]));
+      peer.control(MESSAGE.windowSize, writeU32(WINDOW));
+      peer.control(MESSAGE.peerBandwidth, Buffer.concat([writeU32(WINDOW), Buffer.from([DYNAMIC])]));
       peer.setChunkSize(CHUNK_SIZE);
       const enhanced =
         Array.isArray(object?.["fourCcList"]) || amfObject(object?.["videoFourCcInfoMap"]) !== undefined
@@ -67,16 +67,16 @@ export function createAnswers(peer: RtmpPeer): Answers {
     status: (level, code, description) =>
       peer.send(CHUNK_STREAM.status, {
         type: MESSAGE.command,
-        stream: STREAM,
+        stream: MESSAGE_STREAM_ID,
         time: 0,
         data: writeStatus(level, code, description),
       }),
-    streamBegins: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamBegin, STREAM)),
-    streamEnds: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamEof, STREAM)),
+    streamBegins: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamBegin, MESSAGE_STREAM_ID)),
+    streamEnds: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamEof, MESSAGE_STREAM_ID)),
     metadata: (about) =>
       peer.send(CHUNK_STREAM.status, {
         type: MESSAGE.data,
-        stream: STREAM,
+        stream: MESSAGE_STREAM_ID,
         time: 0,
         data: writeAmf0("onMetaData", about),
       }),
@@ -88,5 +88,5 @@ export function createAnswers(peer: RtmpPeer): Answers {
 }
 
 /** The stream key from the stream name, without anything that some clients append to it. */
-export const keyOf = (name: unknown): string =>
+export const streamKeyOf = (name: unknown): string =>
   typeof name === "string" ? name.replace(/^\/+|\?.*$/g, "").slice(0, 512) : "";

@@ -13,8 +13,8 @@ import { createFlvReceiver, type FlvReceiver } from "../../flv/receive.ts";
 import { writePieces } from "../../flv/write-pieces.ts";
 import type { Publication, Publishing } from "../../publish.ts";
 import { LAG_LIMIT } from "../../session.ts";
-import { createAnswers, keyOf } from "./commands.ts";
-import { admitPlayer, type PlayerPorts, playTo } from "./player.ts";
+import { createRtmpResponses, streamKeyOf } from "./commands.ts";
+import { admitRtmpPlayer, type PlayerPorts, playTo } from "./player.ts";
 
 export interface ConnectionDeps extends PlayerPorts {
   publishing: Publishing;
@@ -34,7 +34,7 @@ interface ConnectionOptions extends ConnectionDeps {
   onIdle(): void;
 }
 
-export interface Connection {
+export interface RtmpConnection {
   /** Ends the connection permanently and sends the reason to the client if possible. */
   end(reason: UserError): void;
 }
@@ -47,10 +47,10 @@ const MAX_WAITING = 2 * LAG_LIMIT;
 const LINGER_MS = 2000;
 
 /** Lifetime of one client connection: it publishes, plays, or is rejected. */
-export function createConnection(options: ConnectionOptions): Connection {
+export function createRtmpConnection(options: ConnectionOptions): RtmpConnection {
   const { socket, protocol, address, publishing, log } = options;
   const peer = createRtmpPeer({ role: "server", most: MOST.command, write: (pieces) => writePieces(socket, pieces) });
-  const answers = createAnswers(peer);
+  const answers = createRtmpResponses(peer);
   let agent: string | undefined;
   let connected = false;
   let publication: Publication | undefined;
@@ -96,11 +96,11 @@ export function createConnection(options: ConnectionOptions): Connection {
       case "createStream":
         return void answers.result(command, 1);
       case "FCPublish":
-        return void answers.onFcPublish(keyOf(args[0]));
+        return void answers.onFcPublish(streamKeyOf(args[0]));
       case "publish":
-        return publish(keyOf(args[0]));
+        return publish(streamKeyOf(args[0]));
       case "play":
-        return play(keyOf(args[0]));
+        return play(streamKeyOf(args[0]));
       case "FCUnpublish":
       case "deleteStream":
       case "closeStream":
@@ -142,7 +142,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function play(key: string) {
     if (leave !== undefined) throw new RtmpViolation("it publishes or plays already");
     leave = options.admit();
-    const admitted = await admitPlayer(options, key).catch((err: unknown) => {
+    const admitted = await admitRtmpPlayer(options, key).catch((err: unknown) => {
       throw err instanceof UserError ? new Unplayable(err) : err;
     });
     if (over) return;

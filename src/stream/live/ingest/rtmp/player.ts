@@ -4,7 +4,7 @@ import { streamErrors } from "../../../errors.ts";
 import { createFlvSender } from "../../flv/send.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../../session.ts";
-import { type Answers, STREAM } from "./commands.ts";
+import { type RtmpResponses, MESSAGE_STREAM_ID } from "./commands.ts";
 
 interface PlayerDeps {
   inputs: Pick<LiveInputDirectory, "byPlaybackKey" | "onChange">;
@@ -22,7 +22,7 @@ interface Admitted {
 }
 
 /** Rejects with UserError: liveKeyUnknown, liveInputDisabled, liveNotPublished. */
-export async function admitPlayer({ inputs, sessions }: PlayerDeps, key: string): Promise<Admitted> {
+export async function admitRtmpPlayer({ inputs, sessions }: PlayerDeps, key: string): Promise<Admitted> {
   const input = await inputs.byPlaybackKey(key);
   if (input === undefined) throw streamErrors.liveKeyUnknown();
   if (!input.enabled) throw streamErrors.liveInputDisabled();
@@ -34,7 +34,7 @@ export async function admitPlayer({ inputs, sessions }: PlayerDeps, key: string)
 interface PlayingOptions extends PlayerPorts, Admitted {
   key: string;
   peer: RtmpPeer;
-  answers: Answers;
+  answers: RtmpResponses;
   /** Octets queued for the client. */
   waiting(): number;
   /** The broadcast has ended (undefined), or the player's authorization has been revoked. */
@@ -59,25 +59,25 @@ export function playTo({
     send: ({ type, time, head, data }) =>
       peer.send(
         type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video,
-        { type, stream: STREAM, time, data },
+        { type, stream: MESSAGE_STREAM_ID, time, data },
         head,
       ),
   });
   const leave = viewers?.join(input.uid, randomIds.hex());
   let over = false;
-  const end = (reason: UserError | undefined, told = true) => {
+  const end = (reason: UserError | undefined, notify = true) => {
     if (over) return;
     over = true;
     unsubscribe();
     stopListening();
     leave?.();
-    if (told) onEnd(reason);
+    if (notify) onEnd(reason);
   };
   /** The subscription may end before `unsubscribe` is assigned. */
   let unsubscribe = () => {};
   const stopListening = inputs.onChange((uid) => {
     if (uid !== input.uid && uid !== "") return;
-    admitPlayer({ inputs, sessions }, key).then(
+    admitRtmpPlayer({ inputs, sessions }, key).then(
       (now) => now.input.uid !== input.uid && end(streamErrors.liveKeyRevoked()),
       (err: unknown) => {
         // The session itself reports its end.

@@ -4,7 +4,7 @@ import { messageOf, UserError } from "../../../../kernel/index.ts";
 import { plainAddress } from "../../../../kernel/networks.ts";
 import type { TlsSource } from "../../../../kernel/tls-source.ts";
 import { streamErrors } from "../../../errors.ts";
-import { type Connection, type ConnectionDeps, createConnection, noPlace } from "./connection.ts";
+import { type RtmpConnection, type ConnectionDeps, createRtmpConnection, noPlace } from "./connection.ts";
 import { createPendingConnections } from "./pending-connections.ts";
 import { readIntoOneBuffer } from "./one-buffer.ts";
 
@@ -46,7 +46,7 @@ export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer
   const { host, port, secure, connections: most, limits: given } = parts;
   const limits = { ...DEFAULTS, ...given };
   const pending = createPendingConnections({ most: limits.waiting, perNetwork: limits.waitingPerNetwork });
-  const open = new Map<Socket, Connection>();
+  const open = new Map<Socket, RtmpConnection>();
   let admitted = 0;
 
   function welcome(raw: Socket, tls: Pick<TlsSource, "context"> | undefined) {
@@ -93,7 +93,7 @@ export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer
     wait();
     open.set(
       socket,
-      createConnection({
+      createRtmpConnection({
         ...parts,
         socket,
         address,

@@ -1,7 +1,7 @@
 import type { LiveInput } from "../../inputs/port.ts";
 
 /** A client with a known stream id and the correct passphrase. */
-export interface Caller {
+export interface SrtCaller {
   input: LiveInput;
   passphrase: string;
   streamId: string;

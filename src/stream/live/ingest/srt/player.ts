@@ -3,7 +3,7 @@ import type { SrtConnection, SrtHandlers } from "../../../../protocol/srt/index.
 import { streamErrors } from "../../../errors.ts";
 import type { LiveInputDirectory } from "../../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../../session.ts";
-import type { Caller } from "./caller.ts";
+import type { SrtCaller } from "./caller.ts";
 import { createTsPlayer } from "./ts-player.ts";
 
 export interface PlayerDeps {
@@ -17,7 +17,10 @@ export interface PlayerDeps {
 const DATAGRAM = 7 * 188;
 
 /** Rejects with UserError: liveInputDisabled, liveNotPublished. */
-export function admitPlayer(parts: PlayerDeps, caller: Caller): Promise<(connection: SrtConnection) => SrtHandlers> {
+export function admitSrtPlayer(
+  parts: PlayerDeps,
+  caller: SrtCaller,
+): Promise<(connection: SrtConnection) => SrtHandlers> {
   if (!caller.input.enabled) return Promise.reject(streamErrors.liveInputDisabled());
   const session = parts.sessions.of(caller.input.uid);
   if (session === undefined) return Promise.reject(streamErrors.liveNotPublished());
@@ -30,7 +33,7 @@ export function admitPlayer(parts: PlayerDeps, caller: Caller): Promise<(connect
  */
 function play(
   { inputs, viewers }: PlayerDeps,
-  { input, streamId, passphrase }: Caller,
+  { input, streamId, passphrase }: SrtCaller,
   session: LiveSession,
   connection: SrtConnection,
 ): SrtHandlers {

@@ -1,7 +1,7 @@
 import { type Log, UserError } from "../../../../kernel/index.ts";
 import type { SrtConnection, SrtHandlers } from "../../../../protocol/srt/index.ts";
 import type { Publishing } from "../../publish.ts";
-import type { Caller } from "./caller.ts";
+import type { SrtCaller } from "./caller.ts";
 import { createTsPublisher } from "./ts-publisher.ts";
 
 interface PublisherDeps {
@@ -12,7 +12,7 @@ interface PublisherDeps {
 /** Rejects with the errors of `publish`. */
 export async function admitPublisher(
   { publishing, log }: PublisherDeps,
-  { streamId, passphrase, address }: Caller,
+  { streamId, passphrase, address }: SrtCaller,
 ): Promise<(connection: SrtConnection) => SrtHandlers> {
   const publication = await publishing.publish({ protocol: "srt", credential: streamId, passphrase, address });
   return (connection) => {

@@ -3,7 +3,7 @@ import { plainAddress } from "../../../../kernel/networks.ts";
 import { listenSrt, type SrtDoor, type SrtRejection } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { Publishing, RefusedPublishers } from "../../publish.ts";
-import { admitPlayer, type PlayerDeps } from "./player.ts";
+import { admitSrtPlayer, type PlayerDeps } from "./player.ts";
 import { admitPublisher } from "./publisher.ts";
 
 export interface SrtServerDeps extends PlayerDeps {
@@ -59,7 +59,7 @@ export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
     const found = await inputs.bySrtStreamId(streamId);
     if (found === undefined) return refused(streamErrors.liveKeyUnknown(), address);
     const publishes = found.direction === "publish";
-    const admit = publishes ? admitPublisher : admitPlayer;
+    const admit = publishes ? admitPublisher : admitSrtPlayer;
     function wrong() {
       const reason = streamErrors.livePassphraseWrong();
       log.info(

@@ -1,4 +1,4 @@
-import { connect, type Connection } from "../connection.ts";
+import { openConnection, type DatabaseConnection } from "../connection.ts";
 import type { D1Limits } from "../limits.ts";
 import { Refused } from "../refusal.ts";
 
@@ -23,7 +23,7 @@ const PIECE_BYTES = 64 * 1024;
  */
 export function* exportSql(file: string, options: ExportOptions, limits: D1Limits): Generator<Uint8Array> {
   // A row written as SQL is longer than the row itself.
-  const connection = connect(file, { ...limits, valueBytes: 4 * limits.valueBytes + 1_000_000 });
+  const connection = openConnection(file, { ...limits, valueBytes: 4 * limits.valueBytes + 1_000_000 });
   try {
     connection.exec("begin");
     yield* inPieces(statementsOf(connection, options));
@@ -34,7 +34,7 @@ export function* exportSql(file: string, options: ExportOptions, limits: D1Limit
 }
 
 function* statementsOf(
-  connection: Connection,
+  connection: DatabaseConnection,
   { noSchema, noData, tables: wanted }: ExportOptions,
 ): Generator<Uint8Array> {
   const tables = tablesOf(connection, wanted);
@@ -56,7 +56,7 @@ function* statementsOf(
 }
 
 /** In order of creation: a table comes after those it references. */
-function tablesOf(connection: Connection, wanted: string[]): Table[] {
+function tablesOf(connection: DatabaseConnection, wanted: string[]): Table[] {
   const all = list(
     connection,
     "select name, sql from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_' order by rowid",
@@ -73,7 +73,7 @@ function tablesOf(connection: Connection, wanted: string[]): Table[] {
   return chosen;
 }
 
-function* rowsOf(connection: Connection, table: string): Generator<Uint8Array> {
+function* rowsOf(connection: DatabaseConnection, table: string): Generator<Uint8Array> {
   // Values 2 and 3 of `hidden` mark generated columns, which take no value.
   const columns = (
     list(connection, `pragma table_xinfo(${quoted(table)})`) as unknown as { name: string; hidden: number }[]
@@ -85,7 +85,7 @@ function* rowsOf(connection: Connection, table: string): Generator<Uint8Array> {
 }
 
 /** The counters of AUTOINCREMENT tables: the highest id ever assigned may exceed the highest existing one. */
-function* sequencesOf(connection: Connection, tables: Table[]): Generator<Uint8Array> {
+function* sequencesOf(connection: DatabaseConnection, tables: Table[]): Generator<Uint8Array> {
   const counted = tables.filter(({ sql }) => /\bautoincrement\b/i.test(sql)).map(({ name }) => literal(name));
   if (
     counted.length === 0 ||
@@ -99,7 +99,7 @@ function* sequencesOf(connection: Connection, tables: Table[]): Generator<Uint8A
 
 /** SQLite builds the whole statement as bytes: nothing is decoded on the way. */
 function* insertsOf(
-  { db, authorizer }: Connection,
+  { db, authorizer }: DatabaseConnection,
   head: string,
   columns: string[],
   from: string,
@@ -133,6 +133,6 @@ function* inPieces(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
   if (bytes > 0) yield Buffer.concat(waiting, bytes);
 }
 
-const list = ({ db, authorizer }: Connection, sql: string) => authorizer.trust(() => db.prepare(sql).all());
+const list = ({ db, authorizer }: DatabaseConnection, sql: string) => authorizer.trust(() => db.prepare(sql).all());
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;

@@ -1,6 +1,6 @@
-import { connect, PAGE_BYTES, type Connection } from "../connection.ts";
+import { openConnection, PAGE_BYTES, type DatabaseConnection } from "../connection.ts";
 import type { D1Limits } from "../limits.ts";
-import { Refused, refusalOf } from "../refusal.ts";
+import { Refused, sqlErrorOf } from "../refusal.ts";
 import { createStatementReader, StatementTooLong, type ReadStatement } from "./statement-reader.ts";
 
 export interface ImportRequest {
@@ -40,7 +40,7 @@ export async function importSql(
   limits: D1Limits,
 ): Promise<Imported> {
   const started = performance.now();
-  const connection = connect(file, { ...limits, statementBytes: limits.importStatementBytes });
+  const connection = openConnection(file, { ...limits, statementBytes: limits.importStatementBytes });
   try {
     connection.exec(`pragma cache_size = -${CACHE_KIB}`);
     connection.exec("begin immediate");
@@ -69,7 +69,12 @@ export async function importSql(
   }
 }
 
-async function runAll(sql: AsyncIterable<Uint8Array>, size: number, connection: Connection, onlyCount: boolean) {
+async function runAll(
+  sql: AsyncIterable<Uint8Array>,
+  size: number,
+  connection: DatabaseConnection,
+  onlyCount: boolean,
+) {
   const { limits } = connection;
   const reader = createStatementReader(limits.importStatementBytes);
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -103,9 +108,9 @@ async function runAll(sql: AsyncIterable<Uint8Array>, size: number, connection: 
 }
 
 /** Returns a lower bound of the number of rows read. */
-function execute({ sql, line }: ReadStatement, number: number, connection: Connection): number {
+function execute({ sql, line }: ReadStatement, number: number, connection: DatabaseConnection): number {
   try {
-    const statement = connection.db.prepare(sql) as ReturnType<Connection["db"]["prepare"]> & {
+    const statement = connection.db.prepare(sql) as ReturnType<DatabaseConnection["db"]["prepare"]> & {
       stat(counter: "fullscanStep"): number;
     };
     statement.setReturnArrays(true);
@@ -115,21 +120,21 @@ function execute({ sql, line }: ReadStatement, number: number, connection: Conne
     const steps = statement.stat("fullscanStep");
     return steps > 0 ? steps + 1 : rows;
   } catch (thrown) {
-    const refusal = refusalOf(thrown, sql, connection);
+    const refusal = sqlErrorOf(thrown, sql, connection);
     throw refusal instanceof Refused ? new Refused(`${refusal.message}${placeOf(number, line)}`) : refusal;
   }
 }
 
-function commit(connection: Connection): void {
+function commit(connection: DatabaseConnection): void {
   try {
     connection.exec("commit");
   } catch (thrown) {
     // Foreign keys whose check was deferred to the end.
-    throw refusalOf(thrown, "", connection);
+    throw sqlErrorOf(thrown, "", connection);
   }
 }
 
 const placeOf = (number: number, line: number) => ` (statement ${number}, line ${line})`;
 
-const markOf = ({ db, authorizer }: Connection) =>
+const markOf = ({ db, authorizer }: DatabaseConnection) =>
   authorizer.trust(() => Number(Object.values(db.prepare("pragma user_version").get()!)[0]));

@@ -63,9 +63,9 @@ export function runExport(
 class Ended extends Error {}
 
 /** Undefined if the child was killed before it had written the whole report. */
-function readEnding(told: string): TransferOutcome | undefined {
+function readEnding(output: string): TransferOutcome | undefined {
   try {
-    return told === "" ? undefined : (JSON.parse(told) as TransferOutcome);
+    return output === "" ? undefined : (JSON.parse(output) as TransferOutcome);
   } catch {
     return undefined;
   }
@@ -80,12 +80,12 @@ function start(
     stdio: ["pipe", "pipe", "pipe", "pipe"],
     env: { SQLITE_TMPDIR: directory },
   });
-  let told = "";
+  let output = "";
   let printed = "";
   // If the process could not start for lack of file descriptors, it has no streams; its error event follows.
   (child.stdio?.[3] as Readable | undefined)
     ?.setEncoding("utf8")
-    .on("data", (text: string) => (told += text))
+    .on("data", (text: string) => (output += text))
     .on("error", () => {});
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
   child.stdin?.on("error", () => {});
@@ -104,7 +104,7 @@ function start(
     const finish = (how: string) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
-      const ending = readEnding(told) ?? { fault: `${how}${printed === "" ? "" : `: ${printed.trim()}`}` };
+      const ending = readEnding(output) ?? { fault: `${how}${printed === "" ? "" : `: ${printed.trim()}`}` };
       if ("done" in ending) resolve(ending.done);
       else if ("refused" in ending) reject(d1Errors.sql({ text: ending.refused }));
       else if (late) reject(d1Errors.transferTooLong({ transferMs: task.limits.transferMs }));

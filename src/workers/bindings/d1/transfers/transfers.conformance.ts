@@ -183,8 +183,8 @@ export function transfersConformance(engine: TestEngine): void {
       assert.equal((await end(id, await front.export(ACCOUNT, id, WHOLE))).status, "complete");
       const lost = row({ job_id: "0".repeat(32) });
       await insert(lost);
-      const told = await front.export(ACCOUNT, id, WHOLE);
-      assert.deepEqual([told.status, told.bookmark.endsWith(lost.id)], ["error", true]);
+      const reported = await front.export(ACCOUNT, id, WHOLE);
+      assert.deepEqual([reported.status, reported.bookmark.endsWith(lost.id)], ["error", true]);
     });
 
     test("a transfer runs only in the process that started it, even after a restart", async () => {

@@ -5,7 +5,7 @@ import type { Scope } from "./permission-groups.ts";
  * One resource, or all resources of a kind, to which a policy applies. Always limited to the resources that the token's
  * owner can access.
  */
-export type Place =
+export type PolicyResource =
   | { kind: "user" }
   | { kind: "every account" }
   | { kind: "account"; account: string }
@@ -14,17 +14,17 @@ export type Place =
   | { kind: "zone"; zone: string }
   | { kind: "zone in"; account: string; zone: string };
 
-export const scopeOf = ({ kind }: Place): Scope =>
+export const scopeOf = ({ kind }: PolicyResource): Scope =>
   kind === "user" ? "user" : kind === "account" || kind === "every account" ? "account" : "zone";
 
 const NAME = /^com\.cloudflare\.api\.(account\.zone|account|user)\.([0-9a-f]{32}|\*)$/;
 
 /** The resources specified in a policy. Throws the error that `refuse` returns for a key and a reason. */
-export function readPlaces(
+export function readPolicyResources(
   resources: Resources,
   owner: TokenOwner,
   refuse: (key: string, reason: string) => Error,
-): Place[] {
+): PolicyResource[] {
   return Object.entries(resources).flatMap(([name, value]) => {
     if (typeof value === "string") return [readPlace(name, value, owner, refuse)];
     const account = NAME.exec(name);
@@ -47,7 +47,7 @@ function readPlace(
   value: string,
   owner: TokenOwner,
   refuse: (key: string, reason: string) => Error,
-): Place {
+): PolicyResource {
   const [, kind, id] = NAME.exec(name) ?? [];
   if (kind === undefined || id === undefined)
     throw refuse(
@@ -60,7 +60,7 @@ function readPlace(
       throw refuse(name, "a token reaches only the user who owns it");
     return { kind: "user" };
   }
-  const place: Place =
+  const place: PolicyResource =
     kind === "account.zone"
       ? ofZones("*", id)
       : id === "*"
@@ -69,7 +69,7 @@ function readPlace(
   return within(place, owner, (reason) => refuse(name, reason));
 }
 
-const ofZones = (account: string, zone: string): Place =>
+const ofZones = (account: string, zone: string): PolicyResource =>
   account === "*"
     ? zone === "*"
       ? { kind: "every zone" }
@@ -79,7 +79,7 @@ const ofZones = (account: string, zone: string): Place =>
       : { kind: "zone in", account, zone };
 
 /** An account token without an account applies to its own account. It cannot specify another one. */
-function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Error): Place {
+function within(place: PolicyResource, owner: TokenOwner, refuse: (reason: string) => Error): PolicyResource {
   if (!("account" in owner)) return place;
   const { account } = owner;
   if ("account" in place && place.account !== account) throw refuse("a token of an account reaches only that account");
@@ -96,7 +96,7 @@ function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Err
 }
 
 /** True if `outer` always contains all of `inner`, regardless of which zones exist. */
-export function holds(outer: Place, inner: Place): boolean {
+export function containsResource(outer: PolicyResource, inner: PolicyResource): boolean {
   switch (outer.kind) {
     case "user":
       return inner.kind === "user";
@@ -116,14 +116,14 @@ export function holds(outer: Place, inner: Place): boolean {
 }
 
 /** True if the two may overlap. Uncertain cases, such as a zone specified without its account, count as overlap. */
-export function mayMeet(a: Place, b: Place): boolean {
+export function mayOverlap(a: PolicyResource, b: PolicyResource): boolean {
   if (scopeOf(a) !== scopeOf(b)) return false;
   const sameAccount = !("account" in a) || !("account" in b) || a.account === b.account;
   const sameZone = !("zone" in a) || !("zone" in b) || a.zone === b.zone;
   return sameAccount && sameZone;
 }
 
-export function nameOf(place: Place): string {
+export function describeResource(place: PolicyResource): string {
   switch (place.kind) {
     case "user":
       return "the user";

@@ -4,7 +4,7 @@ import { cleanText } from "./text.ts";
 import type { EntryKind } from "./types.ts";
 
 /** The message and the recipients that an event refers to. */
-export interface Place {
+export interface EntryReference {
   kind: EntryKind;
   message: string;
   /** The recipients that the event refers to; undefined means all recipients of the message. */
@@ -17,7 +17,7 @@ const MAX_RCPTS = 1000;
  * Returns the entry an event belongs to. A received message keeps one id throughout. A submitted message is identified
  * by its Message-ID, because its internal id differs between steps.
  */
-export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
+export function entryReferenceOf({ message, step, rcpt, detail }: TraceEvent): EntryReference {
   const { messageId, outbound, to } = detail;
   const ours =
     typeof messageId === "string" &&
@@ -43,7 +43,7 @@ export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
 }
 
 /** The entry of a worker's reply: a separate message to the sender of the original. */
-export function placeOfReply({ step, detail }: TraceEvent): Place | undefined {
+export function replyReferenceOf({ step, detail }: TraceEvent): EntryReference | undefined {
   const { messageId, cause, to } = detail;
   if (typeof messageId !== "string" || !(step === "replied" || cause === "reply")) return undefined;
   const rcpts = listOf(to);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rowBuilder } from "./row-maker.ts";
+import { rowBuilder } from "./row-builder.ts";
 
 test("rows are plain objects, regardless of their column names", () => {
   const names = ["id", "count(*)", 'a"b', "`${1}`", "\\", "__proto__", "constructor", "é", "\u2028", ""];

@@ -1,5 +1,6 @@
+import { randomInt } from "node:crypto";
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FREE_PORTS } from "../support/free-ports.ts";
@@ -102,15 +103,20 @@ const serverEnv = (submission: number, dns: number) => ({
   REELPOST_DNS_RESOLVERS: "127.0.0.1:9",
 });
 
+/** Ports below the ephemeral range, so that no outbound connection takes one between two starts of a server. */
+const PORT_RANGE = [20_000, 32_000] as const;
+
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, () => {
-      const server = createServer();
-      return new Promise<typeof server>((resolve, reject) =>
-        server.once("error", reject).listen(0, "127.0.0.1", () => resolve(server)),
-      );
-    }),
-  );
+  const servers: Server[] = [];
+  while (servers.length < count) {
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) =>
+      server
+        .once("error", () => resolve(false))
+        .listen({ host: "127.0.0.1", port: randomInt(...PORT_RANGE) }, () => resolve(true)),
+    );
+    if (free) servers.push(server);
+  }
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return ports;

@@ -37,7 +37,7 @@ test("selects a namespace by id or binding; otherwise the error lists the bindin
   const why = async (...args: string[]) => (await runCli(["kv", "key", "list", ...args], { cwd, api })).stderr;
   assert.equal(
     await why(),
-    "error: Which KV namespace?\nfix: Pass it with --binding <name> or --namespace-id <id>. Bindings in the configuration: NOTES, EMPTY.\n",
+    "error: No KV namespace specified.\nfix: Pass it with --binding <name> or --namespace-id <id>. Bindings in the configuration: NOTES, EMPTY.\n",
   );
   assert.match(
     await why("-b", "NOTE"),

@@ -70,12 +70,23 @@ describe("the HTTP client for workerd", () => {
     assert.equal(connections(), 2);
   });
 
+  it("retries on a new connection, since all idle ones may be closing", async (t) => {
+    const { post, connections } = await serve(t, (socket, request, connection) => {
+      if (connection <= 2 && request.endsWith("again")) socket.destroy();
+      else setImmediate(() => socket.write(ok("fine")));
+    });
+    await Promise.all([post("first").answer, post("second").answer]);
+    assert.equal(connections(), 2);
+    assert.equal((await post("again").answer).body, "fine");
+    assert.equal(connections(), 3);
+  });
+
   it("does not retry on a new connection or after a partial response", async (t) => {
     const { post } = await serve(t, (socket, request) =>
       request.endsWith("half") ? socket.end("HTTP/1.1 200") : socket.destroy(),
     );
-    await assert.rejects(post("gone").answer, /closed before the answer|ECONNRESET/);
-    await assert.rejects(post("half").answer, /closed before the answer/);
+    await assert.rejects(post("gone").answer, /closed before the response|ECONNRESET/);
+    await assert.rejects(post("half").answer, /closed before the response/);
   });
 
   it("drops an abandoned request together with its connection", async (t) => {

@@ -63,8 +63,7 @@ export function createHttpClient({
   const idle: Connection[] = [];
   const waiting: Pending[] = [];
 
-  function start(pending: Pending) {
-    const connection = idle.pop() ?? openConnection();
+  function start(pending: Pending, connection = idle.pop() ?? openConnection()) {
     pending.connection = connection;
     connection.send(pending);
   }
@@ -120,10 +119,11 @@ export function createHttpClient({
         // Nothing was received on a connection that had been idle: it was closed before the request was read.
         if (uses > 1 && received.length === 0 && !pending.retried) {
           pending.retried = true;
-          waiting.unshift(pending);
+          // On a new connection: workerd may have closed the other idle ones, too.
+          start(pending, openConnection());
         } else {
           settle(pending, () =>
-            pending.reject(failure ?? new Error("the connection was closed before the answer came")),
+            pending.reject(failure ?? new Error("the connection was closed before the response arrived")),
           );
         }
       }
@@ -161,10 +161,10 @@ export function createHttpClient({
   };
 }
 
-function settle(pending: Pending, tell: () => void): void {
+function settle(pending: Pending, outcome: () => void): void {
   if (pending.settled) return;
   pending.settled = true;
-  tell();
+  outcome();
 }
 
 function encode(headers: Record<string, string | number>, body: Uint8Array): Uint8Array {

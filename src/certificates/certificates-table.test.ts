@@ -60,7 +60,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.deepEqual(
       (await table.rows(["a", "b", "c"])).map(({ id }) => id).sort(),
       ["a", "b"],
-      "a certificate that was never issued and is no longer requested is deleted too",
+      "certificates that were never issued are also deleted once no process requests them",
     );
     await table.want([{ id: "b2", directory: "d", names: "[]", next_at: 9500 }]);
     await table.forget(9001);

@@ -145,7 +145,7 @@ export function createGuardedFetch({
       body,
     } = options;
     let url = readUrl(text);
-    const over = timeLimit(totalMs, () => tooSlow(url.hostname, `${totalMs / 1000} s are over`));
+    const over = timeLimit(totalMs, () => tooSlow(url.hostname, `no complete response within ${totalMs / 1000} s`));
     const signal = options.signal === undefined ? over.signal : AbortSignal.any([over.signal, options.signal]);
     const asking: Asking = {
       method,
@@ -290,7 +290,8 @@ function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
   if (location === undefined || ![301, 302, 303, 307, 308].includes(statusCode ?? 0)) return undefined;
   try {
     const to = URL.parse(location, from);
-    if (to === null) throw new FetchError("badUrl", `${from.hostname} redirects to what is no URL`);
+    if (to === null)
+      throw new FetchError("badUrl", `${from.hostname} redirects to an invalid URL: ${location.slice(0, 200)}`);
     return readUrl(to.href);
   } catch (err) {
     // A response that is never read would never end.

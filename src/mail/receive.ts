@@ -8,7 +8,7 @@ import {
   refusedWith,
   type Delivery,
   type DeliveryOutcome,
-  createTell,
+  createStepRecorder,
   createWorkerAction,
   type Handled,
 } from "./actions/index.ts";
@@ -107,10 +107,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     reports,
     retries,
   } = options;
-  const tell = createTell({ trace, clock });
+  const recordStep = createStepRecorder({ trace, clock });
   const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
-  const deliver = createDeliver({ route, handToWorker, transport, forwarding, reports, tell, ids, log });
-  const answer = createPartialDelivery({ retries, bounces, tell, clock, log });
+  const deliver = createDeliver({ route, handToWorker, transport, forwarding, reports, recordStep, ids, log });
+  const answer = createPartialDelivery({ retries, bounces, recordStep, clock, log });
 
   function read(source: MailSource): Message {
     const message = readMessage(source);
@@ -125,7 +125,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const { source } = message;
     try {
       const verdict = await authenticator.check(envelope, source);
-      tell(source.id, "authenticated", traceDetail(verdict));
+      recordStep(source.id, "authenticated", traceDetail(verdict));
       return verdict.accept
         ? { envelope, verdict, message: read(authenticator.tagged(source, verdict)) }
         : { refusal: verdict.reply! };
@@ -181,7 +181,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const message = read(source);
     const { from, to, helo, ip, tls } = envelope;
     const back = new Set(to.filter((rcpt) => bounces?.isReturnPath(rcpt)));
-    tell(source.id, "received", {
+    recordStep(source.id, "received", {
       from,
       to,
       size: source.size,
@@ -215,7 +215,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         return await accept(envelope, source, after);
       } catch (err) {
         const refusal = faultOr(err, source.id);
-        tell(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
+        recordStep(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
         return envelope.to.map((rcpt) => refused(rcpt, refusal));
       } finally {
         void discardAfter(source, after, log);
@@ -253,7 +253,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       let ended: Promise<void> | undefined;
       try {
         const live = { id: message.source.id, message, from, to, script };
-        tell(message.source.id, "received", { from, to: [to], size: message.source.size });
+        recordStep(message.source.id, "received", { from, to: [to], size: message.source.size });
         const handled = await handToWorker(live, { keepReplies });
         ended = handled.ended;
         return handled;

@@ -176,7 +176,7 @@ const shapes = (): HostileMessage[] => [
   { name: "only dots", raw: ".\r\n..\r\n...\r\n.\r\n" },
   { name: "20,000 dots in a column", raw: `${FIELDS}\r\n${".\r\n".repeat(20_000)}` },
   { name: "a continuation before any field", raw: ` folded\r\n${FIELDS}\r\nbody\r\n` },
-  header("a line that is not a field", "this is no field"),
+  header("a line that is not a field", "not a header field"),
   header("a field without a name", ": value"),
   header("a space before the colon", "Subject : value"),
   header("a folded line of white space", "Subject: a\r\n \t \r\n b"),

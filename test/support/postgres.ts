@@ -82,7 +82,7 @@ function userFor(folder: string): User {
   if (process.getuid?.() !== 0) return {};
   const users = readFileSync("/etc/passwd", "utf8");
   const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(users) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(users);
-  if (!entry) throw new Error("PostgreSQL refuses to run as root, and neither user postgres nor nobody exists");
+  if (!entry) throw new Error("PostgreSQL refuses to run as root, and there is no user postgres or nobody: create one");
   const user = { uid: Number(entry[1]), gid: Number(entry[2]) };
   chownSync(folder, user.uid, user.gid);
   return user;

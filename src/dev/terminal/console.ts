@@ -149,7 +149,7 @@ function createRenderer(
       case "unchanged":
         return `${prefix(event.worker)}${paint("dim", `${event.worker}: nothing changed in the build`)}`;
       case "build-failed":
-        return `${prefix(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(cut(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the version built before this goes on running")}` : ""}`;
+        return `${prefix(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(cut(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the previous build keeps running")}` : ""}`;
       case "notice":
         return event.text;
       case "warning":

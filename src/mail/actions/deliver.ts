@@ -4,7 +4,7 @@ import type { Verdict } from "../authenticate/index.ts";
 import { mailErrors, smtpErrorOf, replyOf } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
 import type { Message, Envelope, DeliveryResult, SmtpReply, Transport } from "../messages/index.ts";
-import type { Owner, Tell } from "./tell.ts";
+import type { Owner, RecordStep } from "./record-step.ts";
 import type { OwnedRoute } from "../routing/index.ts";
 import type { ReportIntake } from "../dmarc-reports/index.ts";
 import type { Handled, HandToWorker } from "./worker.ts";
@@ -31,7 +31,7 @@ interface DeliverDeps {
   transport: Transport;
   forwarding?: Pick<Forwarding, "forward" | "isLoop"> | undefined;
   reports?: ReportIntake | undefined;
-  tell: Tell;
+  recordStep: RecordStep;
   ids: Pick<Ids, "messageId">;
   log: Log;
 }
@@ -45,7 +45,7 @@ export function createDeliver({
   transport,
   forwarding,
   reports,
-  tell,
+  recordStep,
   ids,
   log,
 }: DeliverDeps): Deliver {
@@ -87,7 +87,7 @@ export function createDeliver({
         // Replies 250 even if the report was not recorded: a bounce would help no one, and some reporters stop sending
         // after one.
         const taken = await reports?.take({ zone: zone!, envelope, source: message.source, verdict });
-        tell(
+        recordStep(
           message.source.id,
           taken?.recorded ? "handled" : "dropped",
           { report: true, ...taken },
@@ -96,7 +96,7 @@ export function createDeliver({
         return { result: { rcpt, ok: true } };
       }
       case "drop":
-        tell(message.source.id, "dropped", {}, { rcpt, account, zone });
+        recordStep(message.source.id, "dropped", {}, { rcpt, account, zone });
         return { result: { rcpt, ok: true } };
       case "none":
         return { result: refused(rcpt, mailErrors.noSuchRecipient({ address: rcpt })) };
@@ -130,7 +130,7 @@ export function createDeliver({
     }
     const results = await forwarding.forward({ envelope, source, verdict, account, zone, rcpt, to, messageId });
     const done = results.filter((one) => one.ok).map((one) => one.rcpt);
-    if (done.length > 0) tell(source.id, "forwarded", { to: done, messageId }, { rcpt, account, zone });
+    if (done.length > 0) recordStep(source.id, "forwarded", { to: done, messageId }, { rcpt, account, zone });
     const failed = results.filter((one) => !one.ok);
     const first = failed.find((one) => one.temporary) ?? failed[0];
     return first === undefined
@@ -144,7 +144,7 @@ export function createDeliver({
     try {
       const chosen = await route(rcpt, delivery.envelope);
       owner = { account: chosen.account, zone: chosen.zone };
-      tell(message.source.id, "matched", { ...chosen }, { rcpt, ...owner });
+      recordStep(message.source.id, "matched", { ...chosen }, { rcpt, ...owner });
       return { ...(await act(chosen, delivery, rcpt, id, only)), ...owner };
     } catch (err) {
       // An internal error must not lose the message: the sender still has it and retries.

@@ -59,7 +59,7 @@ export function createWorkerAction({
         ...(messageId === undefined ? {} : { messageId }),
       });
     }
-    function tell(step: TraceEvent["step"], detail: Record<string, unknown>) {
+    function recordStep(step: TraceEvent["step"], detail: Record<string, unknown>) {
       const { account, zone } = live;
       trace({
         message: live.message.source.id,
@@ -78,7 +78,7 @@ export function createWorkerAction({
         ...(keepReplies ? { raw: await bytesOf(mail.raw()) } : {}),
       });
       record("reply", mail.messageId);
-      tell("replied", { from: mail.from, to: mail.to, messageId: mail.messageId });
+      recordStep("replied", { from: mail.from, to: mail.to, messageId: mail.messageId });
     }
 
     const forward = createForward({ live, transport, forwarding, ids, rules });
@@ -87,7 +87,7 @@ export function createWorkerAction({
         const { messageId } = await forward(recipient, headers);
         forwards.push({ recipient, headers, messageId });
         record("forward", messageId);
-        tell("forwarded", { to: recipient, messageId });
+        recordStep("forwarded", { to: recipient, messageId });
         return { messageId };
       },
       ...createReply({ live, transport, forwarding, spool, clock, ids, onReplied }),
@@ -103,7 +103,7 @@ export function createWorkerAction({
     );
     if (outcome.rejected !== undefined) record("reject");
     const { exception } = outcome;
-    tell("handled", {
+    recordStep("handled", {
       outcome: outcome.outcome,
       ...(exception === undefined
         ? {}

@@ -33,14 +33,18 @@ export async function openActivity(scope: Scope, engine: TestEngine, options: Pa
     to.trace({ message, at: new Date(clock.now()), step: name, detail, ...more });
     clock.advance(1);
   }
-  const tell = (message: string, name: TraceEvent["step"], detail?: TraceEvent["detail"], more?: Partial<TraceEvent>) =>
-    step(activity, message, name, detail, more);
+  const recordStep = (
+    message: string,
+    name: TraceEvent["step"],
+    detail?: TraceEvent["detail"],
+    more?: Partial<TraceEvent>,
+  ) => step(activity, message, name, detail, more);
 
   return {
     db,
     clock,
     activity,
-    tell,
+    recordStep,
     step,
     /** The same log as seen by another process. */
     async second() {
@@ -56,7 +60,7 @@ export async function openActivity(scope: Scope, engine: TestEngine, options: Pa
         `box${n}@here.example`,
         `<copy-${n}@here.example>`,
       ];
-      tell(message, "received", {
+      recordStep(message, "received", {
         from: `sender${n}@there.example`,
         to: [rcpt],
         size: 1000 + n,
@@ -64,14 +68,14 @@ export async function openActivity(scope: Scope, engine: TestEngine, options: Pa
         subject: `Message ${n}`,
         messageId: `<in-${n}@there.example>`,
       });
-      tell(message, "authenticated", {
+      recordStep(message, "authenticated", {
         spf: "pass",
         dkim: "none",
         dmarc: n % 2 === 0 ? "pass" : "none",
         arc: "none",
         accept: true,
       });
-      tell(
+      recordStep(
         message,
         "matched",
         {
@@ -84,9 +88,14 @@ export async function openActivity(scope: Scope, engine: TestEngine, options: Pa
         },
         { rcpt },
       );
-      tell(message, "queued", { outbound: `out-${n}`, messageId, to: "me@else.example", cause: "forward" }, { rcpt });
+      recordStep(
+        message,
+        "queued",
+        { outbound: `out-${n}`, messageId, to: "me@else.example", cause: "forward" },
+        { rcpt },
+      );
       if (outcome === "delivered")
-        tell(
+        recordStep(
           message,
           "delivered",
           {
@@ -102,7 +111,7 @@ export async function openActivity(scope: Scope, engine: TestEngine, options: Pa
           { rcpt },
         );
       if (outcome === "bounced")
-        tell(
+        recordStep(
           message,
           "bounced",
           {

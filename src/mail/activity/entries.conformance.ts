@@ -9,7 +9,7 @@ const stepsOf = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
 export function entriesConformance(engine: TestEngine): void {
   describe("the entries of a message", () => {
     test("each recipient has an entry with only its own steps", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const to = [
         "drop@here.example",
         "worker@here.example",
@@ -17,8 +17,8 @@ export function entriesConformance(engine: TestEngine): void {
         "fail@here.example",
         "elsewhere@there.example",
       ];
-      tell("m1", "received", { from: "", to, size: 10, subject: "All of you" });
-      tell("m1", "authenticated", {
+      recordStep("m1", "received", { from: "", to, size: 10, subject: "All of you" });
+      recordStep("m1", "authenticated", {
         spf: "pass",
         dkim: "pass",
         dmarc: "pass",
@@ -26,15 +26,15 @@ export function entriesConformance(engine: TestEngine): void {
         accept: true,
         quarantine: true,
       });
-      tell("m1", "matched", { kind: "drop" }, { rcpt: to[0]! });
-      tell("m1", "dropped", {}, { rcpt: to[0]! });
-      tell("m1", "matched", { kind: "worker", script: `${ACCOUNT}/inbox` }, { rcpt: to[1]! });
-      tell("m1", "handled", { script: `${ACCOUNT}/inbox`, outcome: "ok" }, { rcpt: to[1]! });
-      tell("m1", "matched", { kind: "none", why: "no rule" }, { rcpt: to[2]! });
-      tell("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "No such recipient" }, { rcpt: to[2]! });
-      tell("m1", "matched", { kind: "worker", script: `${ACCOUNT}/broken` }, { rcpt: to[3]! });
-      tell("m1", "handled", { script: `${ACCOUNT}/broken`, outcome: "exceededCpu" }, { rcpt: to[3]! });
-      tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "The worker failed" }, { rcpt: to[3]! });
+      recordStep("m1", "matched", { kind: "drop" }, { rcpt: to[0]! });
+      recordStep("m1", "dropped", {}, { rcpt: to[0]! });
+      recordStep("m1", "matched", { kind: "worker", script: `${ACCOUNT}/inbox` }, { rcpt: to[1]! });
+      recordStep("m1", "handled", { script: `${ACCOUNT}/inbox`, outcome: "ok" }, { rcpt: to[1]! });
+      recordStep("m1", "matched", { kind: "none", why: "no rule" }, { rcpt: to[2]! });
+      recordStep("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "No such recipient" }, { rcpt: to[2]! });
+      recordStep("m1", "matched", { kind: "worker", script: `${ACCOUNT}/broken` }, { rcpt: to[3]! });
+      recordStep("m1", "handled", { script: `${ACCOUNT}/broken`, outcome: "exceededCpu" }, { rcpt: to[3]! });
+      recordStep("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "The worker failed" }, { rcpt: to[3]! });
       const { items } = await activity.search({ zone: ZONE });
       const of = new Map(
         items.map((entry) => [entry.to, [entry.status, entry.action, entry.script, entry.error, stepsOf(entry)]]),
@@ -66,15 +66,15 @@ export function entriesConformance(engine: TestEngine): void {
     });
 
     test("shows a delivery report about several recipients only with those recipients", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const [delivered, dropped, gone, full] = [
         "ok@here.example",
         "drop@here.example",
         "gone@here.example",
         "full@here.example",
       ];
-      tell("m1", "received", { from: "a@there.example", to: [delivered, dropped, gone, full] });
-      tell(
+      recordStep("m1", "received", { from: "a@there.example", to: [delivered, dropped, gone, full] });
+      recordStep(
         "m1",
         "delivered",
         {
@@ -88,19 +88,19 @@ export function entriesConformance(engine: TestEngine): void {
         },
         { rcpt: delivered },
       );
-      tell("m1", "dropped", {}, { rcpt: dropped });
+      recordStep("m1", "dropped", {}, { rcpt: dropped });
       for (const rcpt of [gone, full])
-        tell("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "no", told: true }, { rcpt });
+        recordStep("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "no", told: true }, { rcpt });
       const report = { messageId: "<report@fwd.example>", to: "a@there.example", cause: "reply" };
-      tell("m1", "queued", { ...report, outbound: "o1" });
-      tell("m1", "replied", {
+      recordStep("m1", "queued", { ...report, outbound: "o1" });
+      recordStep("m1", "replied", {
         report: "failed",
         from: "MAILER-DAEMON@fwd.example",
         to: "a@there.example",
         messageId: "<report@fwd.example>",
         recipients: [gone, full],
       });
-      tell("m1", "delivered", { ...report, outbound: "o1", code: 250, enhanced: "2.0.0", text: "Ok" });
+      recordStep("m1", "delivered", { ...report, outbound: "o1", code: 250, enhanced: "2.0.0", text: "Ok" });
       const { items } = await activity.search({ account: ACCOUNT, kind: "routing" });
       assert.deepEqual(
         Object.fromEntries(
@@ -123,11 +123,11 @@ export function entriesConformance(engine: TestEngine): void {
     });
 
     test("a worker that forwards and replies: the copies decide the status, the reply is a separate message", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "worker@here.example";
-      tell("m1", "received", { from: "a@there.example", to: [rcpt] });
-      tell("m1", "matched", { kind: "worker", script: "inbox" }, { rcpt });
-      tell(
+      recordStep("m1", "received", { from: "a@there.example", to: [rcpt] });
+      recordStep("m1", "matched", { kind: "worker", script: "inbox" }, { rcpt });
+      recordStep(
         "m1",
         "delivered",
         {
@@ -141,20 +141,25 @@ export function entriesConformance(engine: TestEngine): void {
         },
         { rcpt },
       );
-      tell("m1", "forwarded", { script: "inbox", to: "x@else.example", messageId: "<f1@here.example>" }, { rcpt });
-      tell(
+      recordStep(
+        "m1",
+        "forwarded",
+        { script: "inbox", to: "x@else.example", messageId: "<f1@here.example>" },
+        { rcpt },
+      );
+      recordStep(
         "m1",
         "queued",
         { outbound: "o2", messageId: "<r1@here.example>", to: "a@there.example", cause: "reply" },
         { rcpt },
       );
-      tell(
+      recordStep(
         "m1",
         "replied",
         { script: "inbox", from: rcpt, to: ["a@there.example"], messageId: "<r1@here.example>" },
         { rcpt },
       );
-      tell("m1", "handled", { script: "inbox", outcome: "ok" }, { rcpt });
+      recordStep("m1", "handled", { script: "inbox", outcome: "ok" }, { rcpt });
       const routed = async () =>
         (await activity.search({ zone: ZONE, kind: "routing" })).items.map((entry) => [
           entry.status,
@@ -171,7 +176,7 @@ export function entriesConformance(engine: TestEngine): void {
         ]);
       assert.deepEqual(await routed(), [["delivered", "worker", 2]]);
       assert.deepEqual(await answers(), [["<r1@here.example>", rcpt, "a@there.example", "queued", "reply"]]);
-      tell(
+      recordStep(
         "m1",
         "bounced",
         {
@@ -190,21 +195,21 @@ export function entriesConformance(engine: TestEngine): void {
     });
 
     test("sent mail has one entry per recipient, by its Message-ID, whatever the steps use as id", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const messageId = "<s1@here.example>";
-      tell(
+      recordStep(
         "out-9",
         "queued",
         { outbound: "out-9", messageId, to: "b@else.example", cause: "send" },
         { rcpt: "b@else.example" },
       );
-      tell(
+      recordStep(
         messageId,
         "delivered",
         { messageId, inSession: true, code: 250, enhanced: "2.0.0", text: "Ok" },
         { rcpt: "a@else.example" },
       );
-      tell("f".repeat(32), "sent", {
+      recordStep("f".repeat(32), "sent", {
         script: `${ACCOUNT}/news`,
         binding: "MAIL",
         from: "news@here.example",
@@ -212,7 +217,7 @@ export function entriesConformance(engine: TestEngine): void {
         messageId,
         subject: "News",
       });
-      tell(
+      recordStep(
         "out-9",
         "bounced",
         { outbound: "out-9", messageId, code: 550, enhanced: "5.1.1", text: "no" },
@@ -240,12 +245,12 @@ export function entriesConformance(engine: TestEngine): void {
     });
 
     test("a deferred forward that the server queues is sent as another copy, and delivered once", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "box@here.example";
-      tell("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
+      recordStep("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
       for (const n of [1, 2]) {
-        tell("m1", "matched", { kind: "forward", to: ["x@else.example"] }, { rcpt });
-        tell(
+        recordStep("m1", "matched", { kind: "forward", to: ["x@else.example"] }, { rcpt });
+        recordStep(
           "m1",
           "deferred",
           {
@@ -259,7 +264,7 @@ export function entriesConformance(engine: TestEngine): void {
           },
           { rcpt },
         );
-        tell("m1", "deferred", { code: 451, enhanced: "4.2.0", text: "greylisted", held: true }, { rcpt });
+        recordStep("m1", "deferred", { code: 451, enhanced: "4.2.0", text: "greylisted", held: true }, { rcpt });
       }
       const found = async () =>
         (await activity.search({ zone: ZONE, to: rcpt })).items.map(({ status, deliveries }) => [
@@ -267,7 +272,7 @@ export function entriesConformance(engine: TestEngine): void {
           deliveries.map(({ messageId, state }) => `${messageId} ${state}`).join(),
         ])[0];
       assert.deepEqual(await found(), ["deferred", "<c2@here.example> deferred"]);
-      tell(
+      recordStep(
         "m1",
         "delivered",
         {
@@ -281,15 +286,15 @@ export function entriesConformance(engine: TestEngine): void {
         },
         { rcpt },
       );
-      tell("m1", "forwarded", { to: ["x@else.example"], messageId: "<c3@here.example>" }, { rcpt });
+      recordStep("m1", "forwarded", { to: ["x@else.example"], messageId: "<c3@here.example>" }, { rcpt });
       assert.deepEqual(await found(), ["delivered", "<c3@here.example> delivered"]);
     });
 
     test("one step for several copies, later reports about them, and a complaint", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "x@here.example";
-      tell("m1", "received", { from: "a@there.example", to: [rcpt], subject: "=?utf-8?Q?gr=C3=BCn?=" });
-      tell(
+      recordStep("m1", "received", { from: "a@there.example", to: [rcpt], subject: "=?utf-8?Q?gr=C3=BCn?=" });
+      recordStep(
         "m1",
         "forwarded",
         { to: ["one@else.example", "two@else.example"], messageId: "<c1@here.example>" },
@@ -307,7 +312,7 @@ export function entriesConformance(engine: TestEngine): void {
           "grün",
         ],
       );
-      tell(
+      recordStep(
         "m1",
         "bounced",
         { report: true, enhanced: "5.1.1", text: "unknown", to: "two@else.example", messageId: "<c1@here.example>" },
@@ -317,19 +322,19 @@ export function entriesConformance(engine: TestEngine): void {
         [(await only()).status, (await only()).error],
         ["deliveryFailed", "two@else.example: 5.1.1 unknown"],
       );
-      tell("s", "sent", {
+      recordStep("s", "sent", {
         from: "news@here.example",
         to: ["b@else.example"],
         messageId: "<s@here.example>",
         via: "rest",
       });
-      tell(
+      recordStep(
         "<s@here.example>",
         "delivered",
         { messageId: "<s@here.example>", to: "b@else.example" },
         { rcpt: "b@else.example" },
       );
-      tell(
+      recordStep(
         "<s@here.example>",
         "bounced",
         { complaint: "abuse", report: true, messageId: "<s@here.example>" },
@@ -343,7 +348,7 @@ export function entriesConformance(engine: TestEngine): void {
         ]),
         [["delivered", true, 3]],
       );
-      tell(
+      recordStep(
         "<s@here.example>",
         "bounced",
         { report: true, enhanced: "5.2.2", text: "full", to: "elsewhere@far.example", messageId: "<s@here.example>" },
@@ -356,10 +361,10 @@ export function entriesConformance(engine: TestEngine): void {
     });
 
     test("steps that name only the destination of a copy are matched to the original recipient", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
-      tell("m1", "received", { from: "a@there.example", to: ["x@here.example", "y@here.example"] });
-      tell("m1", "matched", { kind: "forward", to: ["me@else.example"] }, { rcpt: "y@here.example" });
-      tell("m1", "delivered", { messageId: "<c@here.example>", inSession: true }, { rcpt: "me@else.example" });
+      const { activity, recordStep } = await openActivity(t, engine);
+      recordStep("m1", "received", { from: "a@there.example", to: ["x@here.example", "y@here.example"] });
+      recordStep("m1", "matched", { kind: "forward", to: ["me@else.example"] }, { rcpt: "y@here.example" });
+      recordStep("m1", "delivered", { messageId: "<c@here.example>", inSession: true }, { rcpt: "me@else.example" });
       const { items } = await activity.search({ zone: ZONE });
       assert.deepEqual(items.map(({ to, status }) => [to, status]).sort(), [
         ["x@here.example", "received"],

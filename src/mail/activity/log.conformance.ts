@@ -40,10 +40,10 @@ export function logConformance(engine: TestEngine): void {
     });
 
     test("is searched by address, subject, status, action and time", async (t) => {
-      const { activity, forwarded, tell } = await openActivity(t, engine);
+      const { activity, forwarded, recordStep } = await openActivity(t, engine);
       for (let n = 1; n <= 6; n++) forwarded(n, { outcome: n === 3 ? "bounced" : "delivered" });
-      tell("m9", "received", { from: "x@there.example", to: ["Ünï%_code@here.example"], subject: "100% of_it" });
-      tell("m9", "dropped", {}, { rcpt: "Ünï%_code@here.example" });
+      recordStep("m9", "received", { from: "x@there.example", to: ["Ünï%_code@here.example"], subject: "100% of_it" });
+      recordStep("m9", "dropped", {}, { rcpt: "Ünï%_code@here.example" });
       const found = async (query: EntryQuery) => {
         const { items } = await activity.search(query);
         return items.map(({ subject }) => subject!.replace("Message ", "")).join(" ");

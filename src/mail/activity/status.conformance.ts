@@ -82,14 +82,14 @@ export function statusConformance(engine: TestEngine): void {
     });
 
     test("deferred, retried, given up: the last state counts, and all states are kept", async (t) => {
-      const { activity, forwarded, tell, clock } = await openActivity(t, engine);
+      const { activity, forwarded, recordStep, clock } = await openActivity(t, engine);
       const message = forwarded(1, { outcome: "waits" });
       const only = async () => (await activity.search({ account: ACCOUNT })).items[0]!;
       const copy = { outbound: "out-1", messageId: "<copy-1@here.example>", to: "me@else.example" };
       assert.equal((await only()).status, "queued");
       for (const attempts of [1, 2]) {
         clock.advance(60_000);
-        tell(
+        recordStep(
           message,
           "deferred",
           {
@@ -108,7 +108,7 @@ export function statusConformance(engine: TestEngine): void {
         [(await only()).status, (await only()).errorCause, (await only()).error],
         ["deferred", "4.2.1", "me@else.example: 450 4.2.1 mailbox full (mx.else.example)"],
       );
-      tell(
+      recordStep(
         message,
         "bounced",
         { ...copy, code: 451, enhanced: "4.4.7", text: "over", state: "expired", attempts: 3 },
@@ -119,12 +119,17 @@ export function statusConformance(engine: TestEngine): void {
         ["deliveryFailed", "4.4.7", "received authenticated matched queued deferred deferred bounced"],
       );
       clock.advance(1000);
-      tell(message, "delivered", { ...copy, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: "box1@here.example" });
+      recordStep(
+        message,
+        "delivered",
+        { ...copy, code: 250, enhanced: "2.0.0", text: "Ok" },
+        { rcpt: "box1@here.example" },
+      );
       assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "the retry delivered it");
     });
 
     test("deferred while the sender waited and queued in the same millisecond: shown as queued, in any order of events", async (t) => {
-      const { activity, tell, clock } = await openActivity(t, engine);
+      const { activity, recordStep, clock } = await openActivity(t, engine);
       const rcpt = "box@here.example";
       const copy = { messageId: "<c@here.example>", to: "me@else.example", cause: "forward" };
       const steps = [
@@ -135,9 +140,9 @@ export function statusConformance(engine: TestEngine): void {
         ["m1", steps],
         ["m2", steps.toReversed()],
       ] as const) {
-        tell(message, "matched", { kind: "forward" }, { rcpt, account: ACCOUNT, zone: ZONE });
+        recordStep(message, "matched", { kind: "forward" }, { rcpt, account: ACCOUNT, zone: ZONE });
         const at = new Date(clock.now());
-        for (const [step, detail] of order) tell(message, step, detail, { rcpt, at });
+        for (const [step, detail] of order) recordStep(message, step, detail, { rcpt, at });
       }
       assert.deepEqual(
         (await activity.search({ account: ACCOUNT })).items.map(({ status }) => status),
@@ -146,10 +151,15 @@ export function statusConformance(engine: TestEngine): void {
     });
 
     test("a processed report has a final status and no rule", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "rp-1@rp-bounce.here.example";
-      tell("m1", "received", { from: "", to: [rcpt], size: 10, subject: "Undelivered" });
-      tell("m1", "handled", { report: true, about: "<sent@here.example>" }, { rcpt, account: ACCOUNT, zone: ZONE });
+      recordStep("m1", "received", { from: "", to: [rcpt], size: 10, subject: "Undelivered" });
+      recordStep(
+        "m1",
+        "handled",
+        { report: true, about: "<sent@here.example>" },
+        { rcpt, account: ACCOUNT, zone: ZONE },
+      );
       const {
         items: [entry],
       } = await activity.search({ account: ACCOUNT });
@@ -157,12 +167,12 @@ export function statusConformance(engine: TestEngine): void {
     });
 
     test("sets the status of messages that a killed process left as received", async (t) => {
-      const { activity, tell, clock } = await openActivity(t, engine);
+      const { activity, recordStep, clock } = await openActivity(t, engine);
       const to = ["queued@here.example", "failed@here.example", "lost@here.example"];
-      tell("m1", "received", { from: "a@there.example", to });
+      recordStep("m1", "received", { from: "a@there.example", to });
       await activity.flush();
       const before = clock.now();
-      tell("m2", "received", { from: "a@there.example", to: ["current@here.example"] });
+      recordStep("m2", "received", { from: "a@there.example", to: ["current@here.example"] });
       const message = (rcpt: string, id: string) => ({
         id,
         account: undefined,
@@ -220,7 +230,7 @@ export function statusConformance(engine: TestEngine): void {
         "current@here.example": ["received", null],
       });
       assert.equal(await activity.settleInterrupted(queue, before), 0, "each message is processed once");
-      tell("m1", "handled", { outcome: "ok" }, { rcpt: to[2]! });
+      recordStep("m1", "handled", { outcome: "ok" }, { rcpt: to[2]! });
       assert.equal(
         (await activity.search({ account: ACCOUNT, to: to[2]! })).items[0]!.status,
         "handled",
@@ -229,16 +239,16 @@ export function statusConformance(engine: TestEngine): void {
     });
 
     test("logs a bounce to a return path without an account", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const path = "SRS0=abcd=there.example=a@fwd.example";
-      tell("m1", "received", { from: "", to: [path], subject: "Undelivered", returnPaths: [path] });
-      tell(
+      recordStep("m1", "received", { from: "", to: [path], subject: "Undelivered", returnPaths: [path] });
+      recordStep(
         "m1",
         "queued",
         { outbound: "o1", messageId: "<b1@fwd.example>", to: "a@there.example", cause: "forward" },
         { rcpt: path },
       );
-      tell(
+      recordStep(
         "m1",
         "delivered",
         {
@@ -261,16 +271,16 @@ export function statusConformance(engine: TestEngine): void {
     });
 
     test("rejected as a whole: because of its sender, or its content", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
-      tell("m1", "rejected", {
+      const { activity, recordStep } = await openActivity(t, engine);
+      recordStep("m1", "rejected", {
         from: "a@there.example",
         to: ["x@here.example", "y@here.example"],
         code: 554,
         enhanced: "5.6.0",
         text: "could not parse",
       });
-      tell("m2", "received", { from: "forged@there.example", to: ["x@here.example"] });
-      tell("m2", "authenticated", {
+      recordStep("m2", "received", { from: "forged@there.example", to: ["x@here.example"] });
+      recordStep("m2", "authenticated", {
         spf: "fail",
         dkim: "none",
         dmarc: "fail",
@@ -292,24 +302,29 @@ export function statusConformance(engine: TestEngine): void {
     });
 
     test("deferred and then queued by the server: it is delivered in the end", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
+      const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "worker@here.example";
-      tell("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
-      tell("m1", "handled", { outcome: "exception" }, { rcpt });
-      tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt });
+      recordStep("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
+      recordStep("m1", "handled", { outcome: "exception" }, { rcpt });
+      recordStep("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt });
       const status = async () => (await activity.search({ zone: ZONE, to: rcpt })).items[0]!.status;
       assert.equal(await status(), "deferred");
-      tell("m1", "deferred", { code: 452, enhanced: "4.2.2", text: "still full", held: true }, { rcpt });
+      recordStep("m1", "deferred", { code: 452, enhanced: "4.2.2", text: "still full", held: true }, { rcpt });
       assert.equal(await status(), "deferred");
-      tell("m1", "handled", { outcome: "ok" }, { rcpt });
+      recordStep("m1", "handled", { outcome: "ok" }, { rcpt });
       assert.equal(await status(), "handled");
     });
 
     test("given up after acceptance: a failed delivery, whatever the code", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
-      tell("m1", "received", { from: "a@there.example", to: ["x@here.example"] });
-      tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt: "x@here.example" });
-      tell(
+      const { activity, recordStep } = await openActivity(t, engine);
+      recordStep("m1", "received", { from: "a@there.example", to: ["x@here.example"] });
+      recordStep(
+        "m1",
+        "deferred",
+        { code: 451, enhanced: "4.3.0", text: "later", held: true },
+        { rcpt: "x@here.example" },
+      );
+      recordStep(
         "m1",
         "bounced",
         { code: 451, enhanced: "4.3.0", text: "later", held: true, told: true },
@@ -322,15 +337,15 @@ export function statusConformance(engine: TestEngine): void {
     });
 
     test("foreign text is stored in a form the database accepts, up to a maximum length", async (t) => {
-      const { activity, tell } = await openActivity(t, engine);
-      tell("m1", "received", {
+      const { activity, recordStep } = await openActivity(t, engine);
+      recordStep("m1", "received", {
         from: "a\0b@there.example",
         to: ["x@here.example"],
         subject: `Null \0 and half \ud800 and long ${"x".repeat(5000)}`,
         messageId: "<\0@x>",
       });
       for (let n = 0; n < 300; n++)
-        tell(
+        recordStep(
           "m1",
           "deferred",
           {

@@ -12,13 +12,13 @@ const waiting = new Map<number, { resolve: (value: unknown[]) => void; reject: (
 let questions = 0;
 let pieces: Pieces | undefined;
 
-const tell = (message: FromThread) => port.postMessage(message);
+const post = (message: FromThread) => port.postMessage(message);
 
 const resolver: Resolver = (name, type) =>
   new Promise((resolve, reject) => {
     const id = ++questions;
     waiting.set(id, { resolve, reject });
-    tell({ kind: "ask", id, name, type });
+    post({ kind: "ask", id, name, type });
   });
 
 port.on("message", (message: ToThread) => {
@@ -40,18 +40,18 @@ port.on("message", (message: ToThread) => {
 
 async function verify({ header, body, options }: VerifyJob) {
   try {
-    pieces = createPieces(() => tell({ kind: "more" }));
+    pieces = createPieces(() => post({ kind: "more" }));
     // The verifier joins an unfinished line with the next chunk, so a few large chunks are best.
     const rest =
       body.kind === "file"
         ? createReadStream(body.path, { start: body.start, highWaterMark: 1024 * 1024 })
         : pieces.read();
-    tell({
+    post({
       kind: "done",
       results: await verifySignatures(Readable.from(joined(header, rest), { objectMode: false }), resolver, options),
     });
   } catch (err) {
-    tell({ kind: "failed", message: err instanceof Error ? (err.stack ?? err.message) : String(err) });
+    post({ kind: "failed", message: err instanceof Error ? (err.stack ?? err.message) : String(err) });
   }
 }
 

@@ -153,7 +153,7 @@ function runJob(
 ): Promise<SignatureResults> {
   const { promise, resolve, reject } = Promise.withResolvers<SignatureResults>();
   const window = createSendWindow(WINDOW);
-  const tell = (message: ToThread) => worker.postMessage(message);
+  const post = (message: ToThread) => worker.postMessage(message);
   const late = setTimeout(() => reject(new Fault(`the signatures of a message took longer than ${jobMs} ms`)), jobMs);
   const onExit = (code: number) => reject(new Fault(`a thread that checks signatures ended with ${code}`));
 
@@ -167,15 +167,15 @@ function runJob(
         return window.more();
       case "ask":
         return void ask(resolver, message.name, message.type).then((answer) =>
-          tell({ kind: "answer", id: message.id, answer }),
+          post({ kind: "answer", id: message.id, answer }),
         );
     }
   }
 
   worker.ref();
   worker.on("message", onMessage).on("error", reject).on("exit", onExit);
-  tell({ kind: "verify", job });
-  if (job.body.kind === "pieces") sendBody(source, tell, window).catch(reject);
+  post({ kind: "verify", job });
+  if (job.body.kind === "pieces") sendBody(source, post, window).catch(reject);
   return promise.finally(() => {
     clearTimeout(late);
     window.close();
@@ -192,13 +192,13 @@ async function ask(resolver: Resolver, name: string, type: LookupType): Promise<
   }
 }
 
-async function sendBody(source: MailSource, tell: (message: ToThread) => void, window: SendWindow) {
+async function sendBody(source: MailSource, post: (message: ToThread) => void, window: SendWindow) {
   const body = source.open(source.headerBlock.length);
   for await (const piece of body instanceof Uint8Array ? cut(body) : (body as AsyncIterable<Uint8Array>)) {
     if (!(await window.take())) return;
-    tell({ kind: "piece", bytes: piece });
+    post({ kind: "piece", bytes: piece });
   }
-  tell({ kind: "end" });
+  post({ kind: "end" });
 }
 
 function* cut(bytes: Uint8Array) {

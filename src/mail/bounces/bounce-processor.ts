@@ -86,7 +86,7 @@ export function createBounceProcessor({
     if (refused !== undefined) return settledBy(rcpt, refused);
     const known = knownAs(mail);
     if (known !== undefined && (await table.marked([known])).size > 0) {
-      tell(mail.source.id, "dropped", { why: "this report has come before" }, { rcpt });
+      recordStep(mail.source.id, "dropped", { why: "duplicate report" }, { rcpt });
       return { rcpt, ok: true };
     }
     if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath)
@@ -124,7 +124,7 @@ export function createBounceProcessor({
     if (path.kind === "forward") return processForwarded(rcpt, source, path);
     if (bounce !== undefined) return noted(source, rcpt, path);
     // Autoresponders also use the return path; their replies are dropped.
-    tell(source.id, "dropped", { why: "not a delivery report", about: path.header_id }, { rcpt, path });
+    recordStep(source.id, "dropped", { why: "not a delivery report", about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
@@ -152,14 +152,19 @@ export function createBounceProcessor({
 
   /** Records the report in the log of the original message; its own log entry ends here. */
   function noted(source: MailSource, rcpt: string, path: PathRow): DeliveryResult {
-    tell(source.id, "handled", { report: true, about: path.header_id }, { rcpt, path });
+    recordStep(source.id, "handled", { report: true, about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
   async function processForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<DeliveryResult> {
     if (path.sender !== "") return passOn(rcpt, source, path.sender, path);
     // The original sender was not authenticated: a report to it could reach an uninvolved third party.
-    tell(source.id, "dropped", { why: "the sender is not vouched for", about: path.message_id }, { rcpt, path });
+    recordStep(
+      source.id,
+      "dropped",
+      { why: "the sender is not authenticated", about: path.message_id },
+      { rcpt, path },
+    );
     return { rcpt, ok: true };
   }
 
@@ -183,7 +188,7 @@ export function createBounceProcessor({
       ...account,
     });
     if (settled !== undefined && !settled.ok) return { ...settled, rcpt };
-    tell(source.id, "forwarded", { to, report: true }, { rcpt, path });
+    recordStep(source.id, "forwarded", { to, report: true }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
@@ -207,7 +212,7 @@ export function createBounceProcessor({
     const code = Number(/^\s*(\d{3})\b/.exec(one.diagnostic ?? "")?.[1] ?? 0);
     const step = one.action === "failed" ? "bounced" : one.action === "delayed" ? "deferred" : "delivered";
     const words = { ...(code === 0 ? {} : { code }), enhanced: one.status, text: one.diagnostic ?? "" };
-    tell(
+    recordStep(
       path.message_id,
       step,
       {
@@ -235,7 +240,7 @@ export function createBounceProcessor({
   async function complain(found: FoundPath, feedback: Feedback): Promise<void> {
     const { path } = found;
     const rcpt = recipientOf(found, [...feedback.recipients, ...feedback.to]);
-    tell(
+    recordStep(
       path.message_id,
       "bounced",
       {
@@ -254,7 +259,7 @@ export function createBounceProcessor({
     });
   }
 
-  function tell(
+  function recordStep(
     message: string,
     step: TraceEvent["step"],
     detail: Record<string, unknown>,

@@ -1,6 +1,6 @@
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { JobContext } from "../../store/index.ts";
-import type { Tell } from "../actions/index.ts";
+import type { RecordStep } from "../actions/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
 import { isAuthenticatedSender } from "../forwarding/index.ts";
 import type { Envelope, MailSource } from "../messages/index.ts";
@@ -21,7 +21,7 @@ export interface Kept {
 
 interface AttemptDeps {
   clock: Pick<Clock, "now">;
-  tell: Tell;
+  recordStep: RecordStep;
   log: Log;
   bounces?: Pick<Bounces, "bounce"> | undefined;
   limits: { lifetimeMs: number; recipients: number };
@@ -34,7 +34,7 @@ export const TELL_MS = 2 * 24 * 60 * 60_000;
  * Makes another attempt for all queued recipients; resolves with those that remain. Each result is stored immediately,
  * so that if a process dies, only deliveries in progress are repeated.
  */
-export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps) {
+export function createAttempt({ clock, recordStep, log, bounces, limits }: AttemptDeps) {
   async function step(
     kept: Kept,
     one: RetryRecipient,
@@ -49,7 +49,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps
     const { bounce: _, to: __, ...rest } = one;
     const after: RetryRecipient = { ...rest, reply: tried.reply, ...(to && { to }) };
     if (!tried.temporary || clock.now() - kept.at >= limits.lifetimeMs) return { ...after, bounce: true };
-    tell(message, "deferred", { ...tried.reply, held: true }, { rcpt, account, zone });
+    recordStep(message, "deferred", { ...tried.reply, held: true }, { rcpt, account, zone });
     return after;
   }
 
@@ -79,7 +79,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps
       log.error({ err, message }, `retry queue: failed to report a failure to the sender, gave up: ${messageOf(err)}`);
     }
     for (const { rcpt, reply, account, zone } of failed)
-      tell(message, "bounced", { ...reply, held: true, told: reported }, { rcpt, account, zone });
+      recordStep(message, "bounced", { ...reply, held: true, told: reported }, { rcpt, account, zone });
     return true;
   }
 

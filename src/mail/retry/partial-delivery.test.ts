@@ -14,7 +14,7 @@ type Fate = "ok" | "later" | "never";
 interface Parts {
   /** "none": the component is absent; "fails": it fails temporarily. */
   held: "none" | "works" | "fails";
-  bounces: "none" | "works" | "fails" | "nobody to tell";
+  bounces: "none" | "works" | "fails" | "null sender";
 }
 
 const spool = await newSpool();
@@ -112,15 +112,18 @@ test("replies 250 if some recipients have the message, and queues or bounces the
 });
 
 test("replies 250 even if the sender must not get reports, and logs that", async () => {
-  const { reply, events } = await receive(["ok", "never"], all({ bounces: "nobody to tell" }));
+  const { reply, events } = await receive(["ok", "never"], all({ bounces: "null sender" }));
   assert.equal(reply.code, 250);
   assert.equal(events.find(({ step }) => step === "rejected")!.detail["told"], false);
 });
 
 test("leaves failures that can be neither queued nor bounced to the sender", async () => {
   // The report cannot be sent now: the rejection is queued and reported later.
-  const untold = await receive(["ok", "never"], all({ bounces: "fails" }));
-  assert.deepEqual([untold.reply.code, untold.kept.map(({ recipients }) => recipients[0]!.bounce)], [250, [true]]);
+  const unreported = await receive(["ok", "never"], all({ bounces: "fails" }));
+  assert.deepEqual(
+    [unreported.reply.code, unreported.kept.map(({ recipients }) => recipients[0]!.bounce)],
+    [250, [true]],
+  );
   assert.equal((await receive(["ok", "later"], all({ held: "fails" }))).reply.code, 451);
   assert.equal((await receive(["ok", "never"], all({ held: "fails", bounces: "fails" }))).reply.code, 555);
   // The sender retries for all recipients: if a report were sent now, it would be repeated then.
@@ -138,7 +141,7 @@ test("every recipient always has the message, is queued, is bounced, or is left 
   const fate = fc.constantFrom<Fate>("ok", "later", "never");
   const parts = fc.record<Parts>({
     held: fc.constantFrom("none", "works", "fails"),
-    bounces: fc.constantFrom("none", "works", "fails", "nobody to tell"),
+    bounces: fc.constantFrom("none", "works", "fails", "null sender"),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 6 }), parts, async (fates, given) => {

@@ -1,5 +1,5 @@
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
-import type { Delivery, DeliveryOutcome, Tell } from "../actions/index.ts";
+import type { Delivery, DeliveryOutcome, RecordStep } from "../actions/index.ts";
 import { isAuthenticatedSender } from "../forwarding/index.ts";
 import type { DeliveryResult } from "../messages/index.ts";
 import type { Bounces } from "../bounces/index.ts";
@@ -8,7 +8,7 @@ import type { RetryQueue, RetryRecipient } from "./types.ts";
 interface PartialDeliveryDeps {
   retries?: Pick<RetryQueue, "add"> | undefined;
   bounces?: Pick<Bounces, "bounce"> | undefined;
-  tell: Tell;
+  recordStep: RecordStep;
   clock: Pick<Clock, "now">;
   log: Log;
 }
@@ -26,13 +26,13 @@ type Failed = DeliveryOutcome & { result: Extract<DeliveryResult, { ok: false }>
  * A failure that can be neither queued nor bounced remains in the results: a duplicate is better than a loss.
  * `foldReplies` (in inbound) composes the reply for the remaining failures.
  */
-export function createPartialDelivery({ retries, bounces, tell, clock, log }: PartialDeliveryDeps) {
+export function createPartialDelivery({ retries, bounces, recordStep, clock, log }: PartialDeliveryDeps) {
   function say(
     message: string,
     { result: { rcpt, temporary, reply }, account, zone }: Failed,
     more: Record<string, unknown> = {},
   ) {
-    tell(message, temporary ? "deferred" : "rejected", { ...reply, ...more }, { rcpt, account, zone });
+    recordStep(message, temporary ? "deferred" : "rejected", { ...reply, ...more }, { rcpt, account, zone });
   }
 
   async function enqueue(

@@ -1,7 +1,7 @@
 import { every, type Repetition } from "../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { createTell } from "../actions/index.ts";
+import { createStepRecorder } from "../actions/index.ts";
 import type { Spool, MailSource, Trace } from "../messages/index.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/index.ts";
 import type { Bounces } from "../bounces/index.ts";
@@ -62,8 +62,8 @@ export function createRetryQueue({
   const limits = { ...DEFAULT_RETRY_LIMITS, ...changes };
   const bodies = createRetryBodies(objects);
   const backoff = createBackoff(limits.backoffMs);
-  const tell = createTell({ trace, clock });
-  const attempt = createAttempt({ clock, tell, log, bounces, limits });
+  const recordStep = createStepRecorder({ trace, clock });
+  const attempt = createAttempt({ clock, recordStep, log, bounces, limits });
   let worker: JobWorker | undefined;
   let sweeper: Repetition | undefined;
 
@@ -91,7 +91,7 @@ export function createRetryQueue({
     if (body === undefined) {
       log.error({ message: kept.message, body: kept.body }, "retry queue: the content of a message is missing");
       for (const { rcpt, reply, account, zone } of waiting)
-        tell(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
+        recordStep(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
       return [];
     }
     const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { maxBytes: body.size });

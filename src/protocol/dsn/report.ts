@@ -54,7 +54,7 @@ export const REPORT_SENDER = "";
  */
 export function buildReport(report: DeliveryReport): { before: Buffer; after: Buffer } {
   if (report.to === "") throw new TypeError("nothing may be reported to the null sender");
-  if (report.recipients.length === 0) throw new TypeError("a report needs a recipient to tell about");
+  if (report.recipients.length === 0) throw new TypeError("a report needs at least one recipient");
   const { boundary } = report;
   const text = explain(report);
   const before = [

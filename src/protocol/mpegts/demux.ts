@@ -45,7 +45,7 @@ interface Gathering {
 }
 
 /** Creates a demultiplexer that drops damaged data: an incomplete frame is not emitted. */
-export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer {
+export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDemuxer {
   const unwrap = createUnwrap();
   const gatherings = new Map<number, Gathering>();
   const association = createSections(onAssociation);
@@ -73,7 +73,7 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     for (const stream of streams)
       if (stream.codec !== "data")
         gatherings.set(stream.pid, { stream, parts: [], size: 0, wanted: 0, counter: undefined, broken: true });
-    tell(streams);
+    onStreams(streams);
   }
 
   function finish(gathering: Gathering) {

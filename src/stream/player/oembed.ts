@@ -42,7 +42,7 @@ export async function answerOembed({
   if (request.method !== "GET" && request.method !== "HEAD") return answer(405, { error: "Only GET" });
   if ((query.get("format") ?? "json") !== "json") return answer(501, { error: "Only format=json" });
   const id = idOf(query.get("url") ?? "", base);
-  if (id === undefined) return answer(404, { error: "url is no address of a video here" });
+  if (id === undefined) return answer(404, { error: "url is not the address of a video on this server" });
   try {
     const found = await access.check(id, "page", viewerOf(request.headers, { ip, self }));
     if (!ownHost(request.headers.host, found.account)) throw streamErrors.videoNotFound({ uid: found.uid });

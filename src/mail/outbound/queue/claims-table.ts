@@ -164,7 +164,7 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     },
 
     /** Failures that have not been reported to the sender; leased to the caller until `until`. */
-    async untold(now: number, until: number): Promise<RecipientRow[]> {
+    async unreported(now: number, until: number): Promise<RecipientRow[]> {
       const open = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
       if ((await db.read(open)).length === 0) return [];
       return (

@@ -3,7 +3,7 @@ import { dayOf, type Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import type { QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
-import { TELLING_MS, type Settle } from "./settle.ts";
+import { REPORT_RETRY_MS, type Settle } from "./settle.ts";
 
 interface HousekeepingDeps {
   table: ClaimsTable;
@@ -42,7 +42,7 @@ export function createHousekeeping({
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
     { everyMs: MINUTE, next: 0, run: expire },
-    { everyMs: TELLING_MS / 2, next: 0, run: tellAgain },
+    { everyMs: REPORT_RETRY_MS / 2, next: 0, run: retryReports },
     { everyMs: MINUTE, next: 0, run: dropBodies },
     { everyMs: HOUR, next: 0, run: noteFinished },
     { everyMs: HOUR, next: 0, run: async () => void (await untilFewer(() => queue.forget(clock.now() - rowsMs))) },
@@ -58,13 +58,13 @@ export function createHousekeeping({
     });
   }
 
-  async function tellAgain() {
-    await eachMessage(await table.untold(clock.now(), clock.now() + 2 * TELLING_MS), settle.tell);
+  async function retryReports() {
+    await eachMessage(await table.unreported(clock.now(), clock.now() + 2 * REPORT_RETRY_MS), settle.reportFailure);
   }
 
   async function eachMessage(
     rows: RecipientRow[],
-    work: (message: Parameters<Settle["tell"]>[0], rows: RecipientRow[]) => Promise<void>,
+    work: (message: Parameters<Settle["reportFailure"]>[0], rows: RecipientRow[]) => Promise<void>,
   ) {
     const byMessage = Map.groupBy(rows, (row) => row.message_id);
     for (const message of await queue.messages([...byMessage.keys()])) await work(message, byMessage.get(message.id)!);

@@ -60,7 +60,10 @@ onPostgres((engine) => {
   }
 
   test("does not report a failure that another process reports concurrently", async (t) => {
-    assert.deepEqual(await meet(t, {}, { tell_at: NOW + 60_000 }, (claims) => claims.untold(NOW, NOW + 60_000)), []);
+    assert.deepEqual(
+      await meet(t, {}, { tell_at: NOW + 60_000 }, (claims) => claims.unreported(NOW, NOW + 60_000)),
+      [],
+    );
   });
 
   test("does not recover a recipient whose lease is renewed concurrently", async (t) => {

@@ -43,7 +43,7 @@ interface SettleDeps {
 }
 
 /** Timeout for reporting a failure before another process takes over. */
-export const TELLING_MS = 30_000;
+export const REPORT_RETRY_MS = 30_000;
 const INSIST_MS = 1000;
 const FINISHED_AT_ONCE = 200;
 
@@ -82,8 +82,8 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     };
     if (outcome === "delivered")
       return { ...words, state: "delivered", finished_at: now, ...(notices && { notify: null }) };
-    if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + TELLING_MS };
-    if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + TELLING_MS };
+    if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + REPORT_RETRY_MS };
+    if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + REPORT_RETRY_MS };
     // The last attempt happens at the end of the lifetime.
     return { ...words, state: "deferred", next_try: Math.min(now + wait(row.attempts), row.expires_at) };
   }
@@ -165,11 +165,11 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   async function bounce(message: MessageRow, rows: RecipientRow[]): Promise<void> {
     for (const row of rows)
       say(message, "bounced", row, replyOfRow(row) ?? NEVER_TRIED, { state: row.state, attempts: row.attempts });
-    await tell(message, rows);
+    await reportFailure(message, rows);
   }
 
   /** Passes failures to the listener that reports them to the sender. */
-  async function tell(message: MessageRow, rows: RecipientRow[]): Promise<void> {
+  async function reportFailure(message: MessageRow, rows: RecipientRow[]): Promise<void> {
     try {
       await onFailed?.(failureOf(message, rows));
       await table.markReported(rows.map(({ id }) => id));
@@ -225,7 +225,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   return {
     settle,
     bounce,
-    tell,
+    reportFailure,
     finish,
     /** Resolves when no message is being marked as done. */
     async idle(): Promise<void> {

@@ -23,9 +23,9 @@ test("rejects incomplete and malformed settings", () => {
   for (const [provider, server, key, reason] of [
     ["rfc2136", "", TSIG, /provider_server is empty/],
     ["powerdns", "http://127.0.0.1:8081", "", /provider_key is empty/],
-    ["powerdns", "127.0.0.1:8081", "key", /no address of an HTTP API/],
-    ["rfc2136", "192.0.2.1:70000", TSIG, /no `address:port`/],
-    ["rfc2136", "192.0.2.1", "secret", /no `algorithm:name:secret`/],
+    ["powerdns", "127.0.0.1:8081", "key", /127\.0\.0\.1:8081 is not an http:\/\/ or https:\/\/ URL/],
+    ["rfc2136", "192.0.2.1:70000", TSIG, /70000 does not have the form `address:port`/],
+    ["rfc2136", "192.0.2.1", "secret", /provider_key does not have the form `algorithm:name:secret`/],
   ] as const)
     assert.throws(() => select({ provider, provider_server: server, provider_key: key }), {
       kind: "badProvider",

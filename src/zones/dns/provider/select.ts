@@ -16,15 +16,24 @@ export function selectProvider(
     throw dnsErrors.badProvider({ provider, reason: `dns.provider_${server === "" ? "server" : "key"} is empty` });
   if (provider === "powerdns") {
     if (!/^https?:\/\//.test(server) || !URL.canParse(server))
-      throw dnsErrors.badProvider({ provider, reason: `${server} is no address of an HTTP API` });
+      throw dnsErrors.badProvider({
+        provider,
+        reason: `dns.provider_server ${server} is not an http:// or https:// URL`,
+      });
     return createPowerDnsProvider({ url: server, apiKey: key, fetch });
   }
   const [, bracketed, plain, port = "53"] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined || Number(port) < 1 || Number(port) > 65_535)
-    throw dnsErrors.badProvider({ provider, reason: `${server} is no \`address:port\`` });
+    throw dnsErrors.badProvider({
+      provider,
+      reason: `dns.provider_server ${server} does not have the form \`address:port\``,
+    });
   const tsig = readTsigKey(key);
   if (tsig === undefined)
-    throw dnsErrors.badProvider({ provider, reason: "dns.provider_key is no `algorithm:name:secret`" });
+    throw dnsErrors.badProvider({
+      provider,
+      reason: "dns.provider_key does not have the form `algorithm:name:secret`",
+    });
   return createRfc2136Provider({ server: { host, port: Number(port) }, key: tsig, clock });
 }

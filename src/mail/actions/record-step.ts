@@ -8,15 +8,15 @@ export interface Owner {
 }
 
 /** Records a step of a message with the current time. */
-export type Tell = (
+export type RecordStep = (
   message: string,
   step: TraceEvent["step"],
   detail: Record<string, unknown>,
   about?: Owner & { rcpt?: string },
 ) => void;
 
-export const createTell =
-  ({ trace, clock }: { trace: Trace; clock: Pick<Clock, "now"> }): Tell =>
+export const createStepRecorder =
+  ({ trace, clock }: { trace: Trace; clock: Pick<Clock, "now"> }): RecordStep =>
   (message, step, detail, { rcpt, account, zone } = {}) =>
     trace({
       message,

@@ -290,8 +290,7 @@ function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
   if (location === undefined || ![301, 302, 303, 307, 308].includes(statusCode ?? 0)) return undefined;
   try {
     const to = URL.parse(location, from);
-    if (to === null)
-      throw new FetchError("badUrl", `${from.hostname} redirects to an invalid URL: ${location.slice(0, 200)}`);
+    if (to === null) throw new FetchError("badUrl", `${from.hostname} redirects to an invalid URL`);
     return readUrl(to.href);
   } catch (err) {
     // A response that is never read would never end.

@@ -1,4 +1,10 @@
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { jobsConformance } from "./jobs.conformance.ts";
+import { jobLeasesConformance } from "./leases.conformance.ts";
+import { jobWorkersConformance } from "./worker.conformance.ts";
 
-onEveryDatabase(jobsConformance);
+onEveryDatabase((engine) => {
+  jobsConformance(engine);
+  jobWorkersConformance(engine);
+  jobLeasesConformance(engine);
+});

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { clock, ids, log, newSpool } from "../mail.testing.ts";
+import { clock, ids, log, newSpool, rawClient, type RawClient } from "../mail.testing.ts";
 import type { Spool, Envelope, DeliveryResult } from "../messages/index.ts";
 import { selfSigned } from "../outbound/certificate.testing.ts";
 import { createSmtpListener, type SmtpLimits, type SmtpListenerOptions } from "./listener.ts";
@@ -56,6 +56,22 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
   });
   t.after(() => listener.close());
   return { port: listener.port, listener, taken, spoolFiles: opened.files, spooledBytes: () => spooled };
+}
+
+/** A client that has received the reply to its EHLO. */
+export async function greeted(port: number, hello = "EHLO client.example"): Promise<RawClient> {
+  const client = await rawClient(port);
+  await client.reply();
+  await client.say(`${hello}\r\n`);
+  return client;
+}
+
+/** A listener and a client that has received the reply to its EHLO. */
+export async function conversation(t: TestContext, options?: Listening) {
+  const world = await listen(t, options);
+  const client = await greeted(world.port);
+  t.after(() => client.socket.destroy());
+  return { ...world, client, say: (line: string) => client.say(`${line}\r\n`) };
 }
 
 export const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");

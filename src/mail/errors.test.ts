@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { storeErrors } from "../store/index.ts";
+import { actionErrorEntries } from "./action-errors.ts";
+import { authenticationErrorEntries } from "./authentication-errors.ts";
+import { deliveryErrorEntries } from "./delivery-errors.ts";
 import { mailErrors, smtpErrorOf, replyOf } from "./errors.ts";
+import { queueErrorEntries } from "./queue-errors.ts";
+import { receptionErrorEntries } from "./reception-errors.ts";
+import { sendErrorEntries } from "./send-errors.ts";
 
 const PATH = "/srv/reelpost/spool/m1.eml";
 const system = (code: string) =>
@@ -35,4 +41,16 @@ for (const [name, [err, expected]] of Object.entries(thrown)) {
 test("the reply to an error of the mail domain is its own text", () => {
   const rejected = mailErrors.noSuchRecipient({ address: "b@here.example" });
   assert.equal(smtpErrorOf(rejected), rejected);
+});
+
+test("each error is defined in one file only", () => {
+  const names = [
+    receptionErrorEntries,
+    deliveryErrorEntries,
+    authenticationErrorEntries,
+    actionErrorEntries,
+    sendErrorEntries,
+    queueErrorEntries,
+  ].flatMap((entries) => Object.keys(entries));
+  assert.deepEqual(names.sort(), Object.keys(mailErrors.table).sort());
 });

@@ -89,13 +89,13 @@ export const mutations: Mutation[] = [
     file: "src/api/routes/graphql/viewer.ts",
     from: "if (!dataset.permissions.some((permission) => caller.allows(permission, on))) throw",
     to: "if (false) throw",
-    test: "src/api/routes/graphql/graphql.test.ts",
+    test: "src/api/routes/graphql/permissions.test.ts",
   },
   {
     file: "src/api/routes/graphql/email-filter.ts",
     from: "Math.min(range.until, value + step)",
     to: "Math.min(range.until, value)",
-    test: "src/api/routes/graphql/graphql.test.ts",
+    test: "src/api/routes/graphql/email-filter.test.ts",
   },
   {
     file: "src/api/tail-socket.ts",

@@ -1,59 +1,20 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import { describe, type TestContext, test } from "node:test";
-import { clip, needsFfmpeg, needsPrograms } from "../../../test/support/media.ts";
+import { describe, test } from "node:test";
+import { clip, needsFfmpeg } from "../../../test/support/media.ts";
 import { UserError } from "../../kernel/index.ts";
 import { openTools, processesWith } from "./media.testing.ts";
-import { MediaRunError, type MediaRunReason } from "./run-error.ts";
+import { MediaRunError } from "./run-error.ts";
+import { connectionCounter, endlessArgs, isRunError, SANDBOXES, uniqueWord, until } from "./runs.testing.ts";
 import type { MediaRunReport } from "./tools.ts";
-
-const ended = (reason: MediaRunReason) => (err: unknown) => {
-  assert.ok(err instanceof MediaRunError, String(err));
-  assert.equal(err.reason, reason, `${err.message}\n${err.stderr}`);
-  return true;
-};
-
-async function until(condition: () => boolean, what: string) {
-  const late = performance.now() + 60_000;
-  while (!condition()) {
-    assert.ok(performance.now() < late, `timed out after a minute, waiting for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 
 const stream = async () => readFile(await clip({ extension: "ts", seconds: 2 }));
 const copy = ["-f", "mpegts", "-i", "pipe:0", "-map", "0:v", "-c", "copy", "-f", "mpegts", "pipe:3"];
-/** Reads no input, so it never ends. */
-const endless = (word: string, to: string) => [
-  "-f",
-  "lavfi",
-  "-i",
-  "testsrc2=size=64x64:rate=30",
-  "-metadata",
-  `title=${word}`,
-  "-f",
-  "rawvideo",
-  to,
-];
-let words = 0;
-const newWord = () => `reelpost-live-${process.pid}-${++words}`;
+const toPipe = ["-f", "rawvideo", "pipe:3"];
 const nothing = () => {};
 
-/** A server that counts connections, and its address. */
-async function listener(t: TestContext) {
-  let connections = 0;
-  const server = createServer((socket) => {
-    connections++;
-    socket.on("error", nothing).resume();
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => void server.close());
-  return { url: `tcp://127.0.0.1:${(server.address() as { port: number }).port}`, connections: () => connections };
-}
-
-for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
-  describe(`a live run confined by ${sandbox}`, needsPrograms(sandbox === "landlock" ? "perl" : sandbox), () => {
+for (const { sandbox, needs } of SANDBOXES) {
+  describe(`a live run confined by ${sandbox}`, needs, () => {
     test("accepts input before it has started, writes to several pipes, and ends when its input does", async (t) => {
       const reports: MediaRunReport[] = [];
       const tools = openTools(t, { sandbox }, { onRun: (run) => void reports.push(run) });
@@ -98,53 +59,53 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
     });
 
     test("is slowed down by a slow reader, and killed when it stalls", async (t) => {
-      const word = newWord();
+      const word = uniqueWord();
       let chunks = 0;
       // On a busy machine ffmpeg takes a while to produce the first chunk.
       const run = openTools(t, { sandbox }).live({
-        args: endless(word, "pipe:3"),
+        args: endlessArgs(word, toPipe),
         outputs: [() => (chunks++, new Promise<void>((resolve) => void setTimeout(resolve, 120_000).unref()))],
         idleMs: 4000,
       });
-      await assert.rejects(run.done, ended("timeout"));
+      await assert.rejects(run.done, isRunError("timeout"));
       assert.equal(chunks, 1);
       await until(() => processesWith(word).length === 0, "the process to exit");
     });
 
     test("is killed when it does not read its input", async (t) => {
       const run = openTools(t, { sandbox }).live({
-        args: [...endless(newWord(), "pipe:3"), "-map", "0"],
+        args: [...endlessArgs(uniqueWord(), toPipe), "-map", "0"],
         outputs: [nothing],
         inputBytes: 1_000_000,
       });
       run.stdin.write(Buffer.alloc(4_000_000));
-      await assert.rejects(run.done, ended("input"));
+      await assert.rejects(run.done, isRunError("input"));
       await new Promise((resolve) => run.stdin.end(Buffer.alloc(1000), () => resolve(undefined)));
     });
 
     test("is killed when it is aborted, when its reader fails, and when the tools are closed", async (t) => {
       const tools = openTools(t, { sandbox });
-      const word = newWord();
+      const word = uniqueWord();
       let came = false;
-      const run = tools.live({ args: endless(word, "pipe:3"), outputs: [() => void (came = true)] });
+      const run = tools.live({ args: endlessArgs(word, toPipe), outputs: [() => void (came = true)] });
       await until(() => came, "the first output");
       run.kill();
-      await assert.rejects(run.done, ended("aborted"));
+      await assert.rejects(run.done, isRunError("aborted"));
       const broken = new Error("disk full");
       await assert.rejects(
-        tools.live({ args: endless(word, "pipe:3"), outputs: [() => Promise.reject(broken)] }).done,
+        tools.live({ args: endlessArgs(word, toPipe), outputs: [() => Promise.reject(broken)] }).done,
         broken,
       );
       const leaving = AbortSignal.abort();
       await assert.rejects(
-        tools.live({ args: endless(word, "pipe:3"), outputs: [nothing], signal: leaving }).done,
-        ended("aborted"),
+        tools.live({ args: endlessArgs(word, toPipe), outputs: [nothing], signal: leaving }).done,
+        isRunError("aborted"),
       );
       came = false;
-      const last = tools.live({ args: endless(word, "pipe:3"), outputs: [() => void (came = true)] });
+      const last = tools.live({ args: endlessArgs(word, toPipe), outputs: [() => void (came = true)] });
       await until(() => came, "the first output");
       await tools.close();
-      await assert.rejects(last.done, ended("closed"));
+      await assert.rejects(last.done, isRunError("closed"));
       await until(() => processesWith(word).length === 0, "the processes to exit");
     });
 
@@ -152,8 +113,9 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       const tools = openTools(t, { sandbox });
       const run = tools.live({ args: copy, outputs: [nothing] });
       run.stdin.end(Buffer.alloc(5000, "nothing of the sort"));
-      await assert.rejects(run.done, ended("failed"));
-      const { url, connections } = await listener(t);
+      await assert.rejects(run.done, isRunError("failed"));
+      const { port, connections } = await connectionCounter(t);
+      const url = `tcp://127.0.0.1:${port}`;
       for (const input of [await clip(), url])
         await assert.rejects(
           tools.live({ args: ["-i", input, "-f", "null", "-"], outputs: [], network: true }).done,
@@ -165,7 +127,8 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
 
     test("connects to other hosts only where allowed", async (t) => {
       const tools = openTools(t, { sandbox });
-      const { url, connections } = await listener(t);
+      const { port, connections } = await connectionCounter(t);
+      const url = `tcp://127.0.0.1:${port}`;
       const bytes = await stream();
       const send = async (network: boolean) => {
         const run = tools.live({ args: [...copy.slice(0, -1), url], outputs: [], network });
@@ -174,7 +137,7 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       };
       await send(true);
       assert.equal(connections(), 1);
-      await assert.rejects(send(false), ended("failed"));
+      await assert.rejects(send(false), isRunError("failed"));
       assert.equal(connections(), 1);
     });
   });

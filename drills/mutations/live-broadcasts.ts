@@ -8,7 +8,7 @@ const PLAN_TEST = "src/stream/live/encode/plan.test.ts";
 const AV1 = "src/protocol/av1/sequence-header.ts";
 const CONFIG_TEST = "src/stream/live/flv/video-config.test.ts";
 const RECORD_TEST = "src/stream/live/record/record.test.ts";
-const PLAYBACK_TEST = "src/stream/live/package/playback.test.ts";
+const LIFECYCLE_TEST = "src/stream/live/package/lifecycle.test.ts";
 const HUB_TEST = "src/stream/live/hub/hub.test.ts";
 const INPUTS_TEST = "src/stream/live/inputs/live-inputs.test.ts";
 const PICTURES_TEST = "src/stream/live/pictures/pictures.test.ts";
@@ -98,20 +98,20 @@ export const mutations: Mutation[] = [
     file: "src/stream/live/package/sources.ts",
     from: "recording.timeline.segments.length !== timeline.segments.length",
     to: "recording.timeline.segments.length > timeline.segments.length",
-    test: PLAYBACK_TEST,
+    test: LIFECYCLE_TEST,
   },
   // Playback before a broadcast, thumbnails, downloads.
   {
     file: "src/stream/live/package/playback.ts",
     from: "if (!(await isRecorded(liveInput))) throw streamErrors.liveNotRecorded();",
     to: "",
-    test: PLAYBACK_TEST,
+    test: LIFECYCLE_TEST,
   },
   {
     file: "src/stream/live/package/playback.ts",
     from: 'writeHead(204, { "cache-control": "no-store" })',
     to: "writeHead(204)",
-    test: PLAYBACK_TEST,
+    test: LIFECYCLE_TEST,
   },
   {
     file: "src/stream/player/pages.ts",

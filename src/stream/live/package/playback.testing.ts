@@ -1,11 +1,13 @@
+import assert from "node:assert/strict";
 import { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import { anyVideo, serveDelivery, type Scope } from "../../playback/playback.testing.ts";
 import { streamErrors } from "../../errors.ts";
 import type { TextTracks } from "../../playback/port.ts";
 import type { Video } from "../../videos/video.ts";
 import { clip, runFfmpeg } from "../../../../test/support/media.ts";
 import { readFragments, readInit } from "../../../protocol/mp4/index.ts";
-import type { LiveFragment, LiveRendition } from "../fragments.ts";
+import type { LiveFragment, LiveRendition, RunSink } from "../fragments.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { SMALL, SOUND, SOURCE } from "./package.testing.ts";
 import { createLivePackages } from "./packages.ts";
@@ -16,6 +18,32 @@ export const INPUT = "1".repeat(32);
 export const VIDEO = "2".repeat(32);
 export const liveVideo = (over: Partial<Video> = {}): Video =>
   anyVideo({ uid: VIDEO, state: "live-inprogress", liveInput: INPUT, duration: -1, ...over });
+
+export const RENDITIONS = [SOURCE, SMALL, SOUND];
+/** A third of the second that starts at `at`; every other second begins with a key frame. */
+export const fragmentAt = (rendition: string, at: number, third: number): LiveFragment => ({
+  rendition,
+  time: at + third / 3,
+  duration: 1 / 3,
+  key: rendition === "audio" || (third === 0 && at % 2 === 0),
+  ...(third === 2 && at % 2 === 1 && { nextKey: at + 1 }),
+  bytes: Buffer.from(`${rendition}@${at}+${third};`),
+});
+
+/** The init segments and this many seconds of all renditions, in fragments of a third of a second. */
+export function feed(sink: RunSink, seconds: number, { from = 0, renditions = RENDITIONS } = {}): void {
+  for (const { name } of renditions) sink.init(name, Buffer.from(`init of ${name}`));
+  for (let at = from; at < from + seconds; at++)
+    for (const third of [0, 1, 2]) for (const { name } of renditions) sink.fragment(fragmentAt(name, at, third));
+}
+
+export async function until(met: () => boolean): Promise<void> {
+  for (const began = Date.now(); !met(); await setTimeout(5))
+    assert.ok(Date.now() - began < 60_000, "timed out after a minute");
+}
+
+/** URIs of the renditions or segments in a playlist. */
+export const uris = (playlist: string) => playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
 interface LiveWorldOptions {
   segmentSeconds?: number;

@@ -122,7 +122,10 @@ interface AskOptions {
   agent?: Agent;
 }
 
-/** Sends one HTTP request, with any Host header. */
+/**
+ * Sends one HTTP request, with any Host header. Errors have `reusedSocket`: true if the server may have closed the idle
+ * connection before the request arrived (RFC 9112 9.5).
+ */
 export function ask(
   { url }: Pick<Target, "url">,
   path: string,
@@ -130,7 +133,7 @@ export function ask(
 ): Promise<HttpResponse> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
-    httpRequest(
+    const request = httpRequest(
       {
         host: hostname,
         port,
@@ -145,9 +148,8 @@ export function ask(
           reject,
         );
       },
-    )
-      .on("error", reject)
-      .end(body);
+    );
+    request.on("error", (err) => reject(Object.assign(err, { reusedSocket: request.reusedSocket }))).end(body);
   });
 }
 

@@ -100,8 +100,13 @@ describe("DNS fails while mail is in transit", { concurrency: true }, () => {
     test(`a signature's key: ${mode}`, async () => {
       const domain = `key-${mode.toLowerCase()}.org`;
       modes.set(domain, "good").set(`k._domainkey.${domain}`, mode);
+      if (mode === "NXDOMAIN" || mode === "good") {
+        // The lookups of other records may time out on a busy machine; the sender retries after a temporary failure.
+        const final = async () => [await signed(domain, `key ${mode}`)].find((reply) => !reply.startsWith("451 "));
+        assert.match(await until(final, "a final reply", FORGOTTEN_MS), expected);
+        return;
+      }
       assert.match(await signed(domain, `key ${mode}`), expected);
-      if (!expected.source.startsWith("^451")) return;
       const { status, error_detail: why } = await world.entry(`key ${mode}`, (entry) => entry.status !== "received");
       assert.deepEqual([status, why?.slice(0, 9)], ["error", "451 4.4.3"]);
       // The sender retries after the failure.

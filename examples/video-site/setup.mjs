@@ -26,5 +26,5 @@ for (const [name, text] of Object.entries({
   WEBHOOK_SECRET: webhook.secret,
 })) {
   await client.workers.scripts.secrets.update("video-site", { account_id, name, text, type: "secret_text" });
-  console.log(`video-site has the secret ${name}`);
+  console.log(`Set the secret ${name} of video-site`);
 }

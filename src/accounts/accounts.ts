@@ -148,6 +148,6 @@ function checked({ name, settings }: AccountRequest, before: Account["settings"]
     throw accountErrors.badAccount({ field: "name", reason: `it has more than ${MAX_NAME} characters` });
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(trimmed))
-    throw accountErrors.badAccount({ field: "name", reason: "it has control characters" });
+    throw accountErrors.badAccount({ field: "name", reason: "it contains control characters" });
   return { name: trimmed, settings: { ...before, ...settings } };
 }

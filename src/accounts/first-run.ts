@@ -70,7 +70,7 @@ export function createFirstRun({
       if (!EMAIL.test(email))
         throw accountErrors.badAccount({
           field: "email",
-          reason: `${JSON.stringify(email)} is no address such as ann@example.com`,
+          reason: `${JSON.stringify(email)} is not an address such as ann@example.com`,
         });
       const now = clock.now();
       const user: User = {

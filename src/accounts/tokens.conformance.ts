@@ -201,7 +201,7 @@ export function tokensConformance(engine: TestEngine): void {
           on({ [`${ACCOUNT}.${first.account.id}`]: "*" }, ["DNS Read"]),
           /DNS Read needs a resource com\.cloudflare\.api\.account\.zone/,
         ],
-        [on({ [`${ACCOUNT}.*`]: { [`${ACCOUNT}.*`]: "*" } }, ["DNS Read"]), /nested resources are/],
+        [on({ [`${ACCOUNT}.*`]: { [`${ACCOUNT}.*`]: "*" } }, ["DNS Read"]), /nested resources must be/],
         [on({ [`${ACCOUNT}.zone.*`]: { [`${ACCOUNT}.zone.*`]: "*" } }, ["DNS Read"]), /only an account/],
         [
           on({ [`com.cloudflare.api.user.${"0".repeat(32)}`]: "*" }, ["User Details Read"]),
@@ -321,7 +321,7 @@ export function tokensConformance(engine: TestEngine): void {
       const owner = { account: other.id };
       await assert.rejects(module.tokens.create(owner, reader, admin), {
         kind: "badToken",
-        message: /reaches only that account/,
+        message: /can access only its account/,
       });
       const { token, value } = await module.tokens.create(
         owner,

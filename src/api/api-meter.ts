@@ -25,7 +25,7 @@ export function meterApi({
 }: Pick<Metrics, "registry">): (operation: string, status: number, ms: number) => void {
   const tallies = new Map<string, Tally>();
 
-  register(REQUESTS, "Answers of the API, by operation and class of status", "counter", () =>
+  register(REQUESTS, "Total number of API responses by operation and status class", "counter", () =>
     [...tallies].flatMap(([operation, { answers }]) =>
       CLASSES.map((status, i) => ({ value: answers[i]!, labels: { operation, status } })).filter(
         ({ value }) => value > 0,
@@ -33,7 +33,7 @@ export function meterApi({
     ),
   );
 
-  register(SECONDS, "How long answers of the API took", "histogram", () =>
+  register(SECONDS, "Duration of API requests in seconds", "histogram", () =>
     [...tallies].flatMap(([operation, { times, seconds }]) => {
       let count = 0;
       const buckets = [...BUCKETS, "+Inf"].map((le, i) => ({

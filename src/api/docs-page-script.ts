@@ -40,15 +40,15 @@ const typeOf = (schema = {}) => {
 };
 
 const limitsOf = ({ default: preset, minimum, maximum, maxLength, maxItems } = {}) =>
-  [["default", preset], ["at least", minimum], ["at most", maximum], ["at most", maxLength && maxLength + " characters"], ["at most", maxItems && maxItems + " items"]]
+  [["default", preset], ["min", minimum], ["max", maximum], ["max", maxLength && maxLength + " characters"], ["max", maxItems && maxItems + " items"]]
     .filter(([, value]) => value !== undefined && Math.abs(value) !== Number.MAX_SAFE_INTEGER).map(([what, value]) => what + " " + value).join(", ");
 
 const table = (title, rows) => rows.length === 0 ? [] : [element("h3", title), element("table", "", ...rows.map(([name, schema, required]) =>
-  element("tr", "", element("td", "", element("code", name)), element("td", typeOf(schema)), element("td", [required ? "needed" : "", limitsOf(schema), schema?.description].filter(Boolean).join(", ")))))];
+  element("tr", "", element("td", "", element("code", name)), element("td", typeOf(schema)), element("td", [required ? "required" : "", limitsOf(schema), schema?.description].filter(Boolean).join(", ")))))];
 
 const fieldsOf = ({ properties = {}, required = [] } = {}) => Object.entries(properties).map(([name, schema]) => [name, schema, required.includes(name)]);
 
-/** The smallest value that has the form of a schema. */
+/** The smallest value that matches a schema. */
 const sample = (schema = {}) => {
   const either = schema.anyOf ?? schema.oneOf;
   if (either) return sample(either.at(-1));

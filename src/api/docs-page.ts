@@ -31,10 +31,11 @@ export function renderDocsPage(operations: Operation[], version: string) {
       <header>
         <h1>Reelpost API <small>${version}</small></h1>
         <p>
-          Every path is below <code>${API_BASE}</code> and wants <code>Authorization: Bearer &lt;API token&gt;</code>.
-          Answers come as <code>{ success, errors, messages, result, result_info }</code>. Click an operation for what
-          it takes and for a command to try; what stands in a frame is the permission its token needs. The whole
-          description, for tools: <a href="${API_BASE}/openapi.json">openapi.json</a>.
+          All paths are relative to <code>${API_BASE}</code> and require
+          <code>Authorization: Bearer &lt;API token&gt;</code>. Responses have the form
+          <code>{ success, errors, messages, result, result_info }</code>. Click an operation to see its parameters and
+          an example command; the framed label is the permission that the token requires. The complete description for
+          tools is <a href="${API_BASE}/openapi.json">openapi.json</a>.
         </p>
         <input
           id="filter"
@@ -53,7 +54,7 @@ export function renderDocsPage(operations: Operation[], version: string) {
               ${group.map(renderOperation)}
             </section>`,
         )}
-        <p id="none" hidden>No operation has these words.</p>
+        <p id="none" hidden>No operation matches.</p>
       </main>
       <script>
         ${raw(DOCS_SCRIPT)};
@@ -67,7 +68,7 @@ const renderOperation = ({ id, method, path, summary, permission }: Operation) =
       <code class="${method}">${method.toUpperCase()}</code>
       <code class="path">${path.replaceAll("+}", "}")}</code>
       <span class="what"
-        >${summary}${permission === null ? "" : html` <b title="What the token must allow">${permission}</b>`}</span
+        >${summary}${permission === null ? "" : html` <b title="Required permission">${permission}</b>`}</span
       >
     </summary>
   </details>`;

@@ -125,7 +125,7 @@ export function createPlatformHttp({
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     if (namesTwoHosts(request.rawHeaders))
-      return refuse(response, 400, "A request names one host.", { connection: "close" });
+      return refuse(response, 400, "A request must have exactly one Host header.", { connection: "close" });
     if (request.url!.startsWith("/.well-known/") && wellKnown.length > 0) return onWellKnown(request, response);
     return onUsual(request, response);
   }
@@ -151,17 +151,16 @@ export function createPlatformHttp({
   async function onOther(destination: Destination, request: IncomingMessage, response: ServerResponse) {
     if (destination.kind === "video") {
       for (const respond of others) if (await respond(request, response)) return;
-      return refuse(response, 404, "There is nothing under this path: only videos are at this host.");
+      return refuse(response, 404, "Not found: this host serves only videos.");
     }
     if (destination.kind === "upload") return onUploads(destination.path, request, response);
     if (destination.kind === "unknown") return onUnknown(destination.path, request, response);
     if (destination.kind !== "platform") {
       // A service worker would persist in the browser and intercept requests to a host shared by other workers.
       if (destination.kind === "default-account-worker" && request.headers["service-worker"] !== undefined)
-        return refuse(response, 403, "Service workers are available at the worker's own host name only.");
+        return refuse(response, 403, "Service workers are available only at the worker's own host name.");
       const ref = await refOf(destination);
-      if (ref === undefined)
-        return refuse(response, 404, "There is nothing here yet: no worker is deployed under this address.");
+      if (ref === undefined) return refuse(response, 404, "Not found: no worker is deployed at this address.");
       request.url = destination.url;
       await workers!.live.fetch(ref, request, response);
       return;
@@ -176,9 +175,9 @@ export function createPlatformHttp({
     const page = pages[destination.path];
     if (page === undefined) for (const respond of onPlatform) if (await respond(request, response)) return;
     if (page === undefined)
-      return refuse(response, 404, "There is nothing under this path. The front page, /, names what there is.");
+      return refuse(response, 404, "Not found. The front page, /, lists the available endpoints.");
     if (request.method !== "GET" && request.method !== "HEAD")
-      return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });
+      return refuse(response, 405, `${destination.path} accepts only GET.`, { allow: "GET, HEAD" });
     await page(request, response);
   }
 

@@ -169,7 +169,7 @@ for (const template of ["inbox", "forwarder", "blank"]) {
     for (const name of ["@cloudflare/workers-types", "postal-mime", "mimetext"])
       await symlink(join(packages, name), join(root, "node_modules", name));
     const types = await cli(root, "types");
-    assert.deepEqual([types.code, types.stdout], [0, "worker-configuration.d.ts written\n"], types.stderr);
+    assert.deepEqual([types.code, types.stdout], [0, "Wrote worker-configuration.d.ts\n"], types.stderr);
     assert.deepEqual(await start(join(packages, ".bin/tsc"), ["-p", root], root), { code: 0, stdout: "", stderr: "" });
     assert.equal((await cli(root, "types", "--check")).code, 0);
   });
@@ -206,10 +206,10 @@ test("types --check fails on an outdated file; missing type definitions are list
       "error: worker-configuration.d.ts does not match the configuration.\nfix: Run `reelpost types` and commit the file.\n",
   });
   const written = await cli(cwd, "types");
-  assert.deepEqual([written.code, written.stdout], [0, "worker-configuration.d.ts written\n"]);
+  assert.deepEqual([written.code, written.stdout], [0, "Wrote worker-configuration.d.ts\n"]);
   assert.equal(
     written.stderr,
-    "index.ts: warning: type definitions of the runtime are missing: editors and tsc will not know what a worker is given\n  fix: npm i -D @cloudflare/workers-types\n",
+    "index.ts: warning: the runtime's type definitions are missing: editors and tsc cannot check the worker's APIs\n  fix: npm i -D @cloudflare/workers-types\n",
   );
 });
 

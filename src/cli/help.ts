@@ -9,7 +9,7 @@ export function firstPage(nouns: readonly Noun[], screen: Screen): string {
   const rows = nouns.map(({ name, summary, verbs }): [string, string] =>
     verbs === undefined ? [name, summary] : [`${name} …`, `${summary}: ${verbs.join(", ")}`],
   );
-  return commandPage("Self-hosted, programmable e-mail and streaming video", "", rows, screen);
+  return commandPage("Self-hosted, programmable email and streaming video", "", rows, screen);
 }
 
 /** The page of a group: `reelpost secret --help` lists the commands that start with "secret". */

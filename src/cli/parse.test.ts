@@ -104,7 +104,7 @@ test("reports every error of a command line with its fix", () => {
     Array(4)
       .fill(0)
       .map(
-        (_, i) => `Invalid value "${["0", "1.5", "1e3", "70000"][i]}" for --port. Give a whole number from 1 to 65535.`,
+        (_, i) => `Invalid value "${["0", "1.5", "1e3", "70000"][i]}" for --port. Use a whole number from 1 to 65535.`,
       ),
   );
   assert.deepEqual(errors("serve a --port 1 --port 2"), [

@@ -145,7 +145,7 @@ function readValue(
   const number = Number(value);
   const [min, max] = [known.min ?? 0, known.max ?? Number.MAX_SAFE_INTEGER];
   if (/^\d+$/.test(value) && number >= min && number <= max) return { value: number };
-  return wrong(`Give a whole number from ${min}${known.max === undefined ? "" : ` to ${max}`}.`);
+  return wrong(`Use a whole number from ${min}${known.max === undefined ? "" : ` to ${max}`}.`);
 }
 
 function choiceFix(value: string, choices: readonly string[]): string {

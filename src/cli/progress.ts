@@ -50,5 +50,5 @@ export function createProgress(
 function meterText(done: number, total: number | undefined, pace: number): string {
   if (total === undefined || total === 0) return formatSize(done);
   const left = Math.ceil(((total - done) * pace) / 1000);
-  return `${Math.floor((100 * done) / total)} % of ${formatSize(total)}, ${left < 100 ? `${left} s` : `${Math.ceil(left / 60)} min`} left`;
+  return `${Math.floor((100 * done) / total)}% of ${formatSize(total)}, ${left < 100 ? `${left} s` : `${Math.ceil(left / 60)} min`} left`;
 }

@@ -15,8 +15,8 @@ it("prints nothing if the envelope matches the headers, in any notation", () => 
 
 it("shows both values of a mismatch", () => {
   assert.deepEqual(envelopeWarnings({ from: "eve@example.com", to: "four@example.org", headers }), [
-    "MAIL FROM <eve@example.com> is not the address of the From header: Ada@example.com",
-    "RCPT TO <four@example.org> is none of the addresses of the To and Cc headers: one@example.org, two@example.org, three@example.org",
+    "MAIL FROM <eve@example.com> is not the address in the From header: Ada@example.com",
+    "RCPT TO <four@example.org> is not in the To or Cc header: one@example.org, two@example.org, three@example.org",
   ]);
   assert.match(
     envelopeWarnings({ from: "a@example.com", to: "b@example.org", headers: [] }).join(),

@@ -11,9 +11,9 @@ export function envelopeWarnings({ from, to, headers }: Pick<InboundMail, "from"
   const inFrom = addressesOf(headers, "from");
   const inTo = [...addressesOf(headers, "to"), ...addressesOf(headers, "cc")];
   if (from !== "" && !inFrom.some((address) => sameAddress(address, from)))
-    warnings.push(`MAIL FROM <${from}> is not the address of the From header: ${list(inFrom)}`);
+    warnings.push(`MAIL FROM <${from}> is not the address in the From header: ${list(inFrom)}`);
   if (!inTo.some((address) => sameAddress(address, to)))
-    warnings.push(`RCPT TO <${to}> is none of the addresses of the To and Cc headers: ${list(inTo)}`);
+    warnings.push(`RCPT TO <${to}> is not in the To or Cc header: ${list(inTo)}`);
   return warnings;
 }
 

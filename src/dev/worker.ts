@@ -80,7 +80,7 @@ export async function openDevWorker({
       void work.request();
     },
     onError: ({ path, error }) =>
-      report({ event: "warning", text: `changes in ${path} cannot be seen: ${messageOf(error)}` }),
+      report({ event: "warning", text: `cannot watch ${path} for changes: ${messageOf(error)}` }),
   });
 
   const work = coalesce(async () => {
@@ -101,7 +101,7 @@ export async function openDevWorker({
       if (next.name !== name)
         report({
           event: "warning",
-          text: `the worker's name is now ${next.name}: start again to use it, until then it runs as ${name}`,
+          text: `the worker's name is now ${next.name}: restart to use it; until then it runs as ${name}`,
         });
       await bundler.close();
       project = { ...next, name };

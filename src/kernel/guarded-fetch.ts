@@ -120,7 +120,7 @@ export function createGuardedFetch({
   async function ask(url: URL, asking: Asking): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
     const late = timeLimit(asking.headersMs, () =>
-      tooSlow(host, `it did not answer within ${asking.headersMs / 1000} s`),
+      tooSlow(host, `it did not respond within ${asking.headersMs / 1000} s`),
     );
     const signal = AbortSignal.any([asking.signal, late.signal]);
     try {
@@ -184,14 +184,14 @@ export function readUrl(text: string): URL {
   const bad = (reason: string) => new FetchError("badUrl", reason);
   if (text.length > 4096) throw bad("it is longer than 4096 characters");
   // URL parsers strip surrounding control characters, but code that stores the text does not.
-  if (/\p{Cc}/u.test(text)) throw bad("it has control characters");
+  if (/\p{Cc}/u.test(text)) throw bad("it contains control characters");
   const url = URL.parse(text);
   if (url === null) throw bad(`${JSON.stringify(text.slice(0, 200))} is not an absolute URL`);
   if (url.protocol !== "http:" && url.protocol !== "https:")
-    throw bad(`it begins with ${url.protocol}, only http: and https: are fetched`);
+    throw bad(`its scheme is ${url.protocol}; only http: and https: are supported`);
   // Requests must not reach mail servers.
   if (url.port === "25") throw bad("port 25 is closed");
-  if (url.username !== "" || url.password !== "") throw bad("user names and passwords in a URL are not sent");
+  if (url.username !== "" || url.password !== "") throw bad("user names and passwords in a URL are not supported");
   return url;
 }
 
@@ -208,9 +208,9 @@ export async function resolveAllowed(
     isIP(host) !== 0
       ? [host]
       : await lookup(host).catch((err: unknown) => {
-          throw unreachable(host, "its name cannot be resolved", { cause: err });
+          throw unreachable(host, "its host name cannot be resolved", { cause: err });
         });
-  if (found.length === 0) throw unreachable(host, "its name has no address");
+  if (found.length === 0) throw unreachable(host, "its host name has no address");
   const usable = found.filter(
     (address) =>
       isIP(address) !== 0 &&
@@ -266,7 +266,7 @@ function send(
   outgoing.on("error", (err) => reject(unreachable(host, reasonOf(err), { cause: err })));
   outgoing.once("response", resolve).once("upgrade", (_, socket) => {
     socket.destroy();
-    reject(unreachable(host, "it answered in another protocol"));
+    reject(unreachable(host, "its response is not HTTP"));
   });
   outgoing.end(body);
   return promise;
@@ -345,7 +345,8 @@ async function* readBody(
   // Only time spent waiting for the server counts: a slow local disk must not make the origin appear slow.
   let [waited, octets] = [0, 0];
   let slow: Error | undefined;
-  const stop = () => answer.destroy((slow = tooSlow(host, `less than ${slowest} bytes came in ${WINDOW_MS / 1000} s`)));
+  const stop = () =>
+    answer.destroy((slow = tooSlow(host, `less than ${slowest} bytes were received in ${WINDOW_MS / 1000} s`)));
   try {
     if (declared !== undefined && Number(declared) > maxBytes) throw tooLarge(host, maxBytes);
     for (;;) {
@@ -362,7 +363,7 @@ async function* readBody(
     }
   } catch (err) {
     if (signal.aborted) throw signal.reason;
-    throw slow ?? (err instanceof FetchError ? err : unreachable(host, "the answer broke off", { cause: err }));
+    throw slow ?? (err instanceof FetchError ? err : unreachable(host, "the response was incomplete", { cause: err }));
   } finally {
     close();
   }

@@ -118,7 +118,7 @@ function unknownVariable(variable: string, known: readonly string[]): Problem {
   const near = nearestName(variable, known);
   return warningAt(
     { file: `environment variable ${variable}` },
-    "there is no such setting; it is ignored",
+    "unknown setting; it is ignored",
     near === undefined ? undefined : `did you mean ${near}?`,
   );
 }

@@ -94,7 +94,7 @@ s.jsonc:4:26: error: "workers.cpu_ms" should be at least 1, but is 0
   fix: for example 30000
 environment variable REELPOST_EGRESS_ALLOW_PRIVATE: error: "egress.allow_private" should be true or false, but is the string "maybe"
   fix: for example false
-environment variable REELPOST_HTTP_POTR: warning: there is no such setting; it is ignored
+environment variable REELPOST_HTTP_POTR: warning: unknown setting; it is ignored
   fix: did you mean REELPOST_HTTP_PORT?
 environment variable REELPOST_SMTP_PORT: error: "smtp.port" should be a number, but is the string "many"
   fix: for example 2525`,
@@ -106,7 +106,7 @@ environment variable REELPOST_SMTP_PORT: error: "smtp.port" should be a number, 
   const { warnings } = await readSettings({ cwd, env: { REELPOST_NOTHING: "1" } });
   assert.equal(
     formatProblems(warnings),
-    "environment variable REELPOST_NOTHING: warning: there is no such setting; it is ignored",
+    "environment variable REELPOST_NOTHING: warning: unknown setting; it is ignored",
   );
 });
 

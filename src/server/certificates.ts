@@ -60,7 +60,7 @@ export async function composeCertificates(parts: CertificatesDeps, basics: Basic
         : await selfSigned(parts.settings, basics);
   const expires = metrics.gauge(
     "reelpost_tls_certificate_expires_seconds",
-    "When the TLS certificate for clients that name no host expires, in seconds since 1970",
+    "Expiry time of the default TLS certificate (for clients without SNI), in seconds since the Unix epoch",
   );
   const measure = () => expires.set(Math.floor(readPair(found.tls.pem()).notAfter / 1000));
   measure();

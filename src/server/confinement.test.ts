@@ -41,7 +41,7 @@ describe("confinement", () => {
   test("warns if only resource limits apply, with the setting and the packages that improve it", async () => {
     for (const [sandbox, name] of [
       ["prlimit", "limits only"],
-      ["none", "nothing"],
+      ["none", "no sandbox"],
     ] as const) {
       const [finding] = await findings({ sandbox });
       assert.deepEqual(
@@ -54,17 +54,17 @@ describe("confinement", () => {
 
   test("reports an error with its fix if ffmpeg is unusable", async () => {
     const [finding] = await findings(() => Promise.reject(streamErrors.mediaToolsMissing({ reason: "no ffmpeg" })));
-    assert.deepEqual([finding!.check, finding!.status], ["confinement of video programs", "error"]);
+    assert.deepEqual([finding!.check, finding!.status], ["ffmpeg confinement", "error"]);
     assert.match(finding!.found!, /no ffmpeg/);
     assert.match(finding!.fix!, /stream\.ffmpeg/);
     const [other] = await findings(() => Promise.reject(new Error("broken pipe")));
-    assert.deepEqual(other, { check: "confinement of video programs", status: "error", found: "broken pipe" });
+    assert.deepEqual(other, { check: "ffmpeg confinement", status: "error", found: "broken pipe" });
   });
 
   test("reports nothing about video in a process that does not run ffmpeg", async () => {
     assert.deepEqual(
       (await findings(undefined)).map(({ check }) => check),
-      ["users of worker processes"],
+      ["worker process users"],
     );
   });
 
@@ -72,7 +72,7 @@ describe("confinement", () => {
     const report = async (users: "account" | "shared" | "server") => (await findings(undefined, users))[0]!;
     assert.deepEqual([(await report("account")).status, (await report("account")).found], ["ok", "one per account"]);
     const [shared, server] = [await report("shared"), await report("server")];
-    assert.deepEqual([shared.status, shared.found], ["warning", "nobody for all accounts"]);
+    assert.deepEqual([shared.status, shared.found], ["warning", "user nobody for all accounts"]);
     assert.match(shared.fix!, /workers\.uid_range/);
     assert.deepEqual([server.status, server.found], ["warning", "the server's user for all accounts"]);
     assert.match(server.fix!, /deploy\/reelpost-account-users\.conf/);
@@ -81,11 +81,11 @@ describe("confinement", () => {
   test("prints a line per finding, with the status of findings that need attention", async () => {
     assert.equal(
       confinementText(await findings({ sandbox: "prlimit", user: { uid: 1234, gid: 1234 } }, "server")),
-      "confinement of video programs: limits only, user 1234, no network (warning)\nusers of worker processes: the server's user for all accounts (warning)\n",
+      "ffmpeg confinement: limits only, user 1234, no network (warning)\nworker process users: the server's user for all accounts (warning)\n",
     );
     assert.equal(
       confinementText(await findings({ sandbox: "landlock" })),
-      "confinement of video programs: landlock, the server's user, no network\nusers of worker processes: one per account\n",
+      "ffmpeg confinement: landlock, the server's user, no network\nworker process users: one per account\n",
     );
   });
 });

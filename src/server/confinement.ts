@@ -22,10 +22,10 @@ export async function confinementFindings({
   return [...(media === undefined ? [] : [await mediaFinding(media)]), workerFinding(users)];
 }
 
-const HOW = { bwrap: "bubblewrap", landlock: "landlock", prlimit: "limits only", none: "nothing" };
+const HOW = { bwrap: "bubblewrap", landlock: "landlock", prlimit: "limits only", none: "no sandbox" };
 
 async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promise<Finding> {
-  const check = "confinement of video programs";
+  const check = "ffmpeg confinement";
   try {
     const { sandbox, user, offline } = await media();
     const found = `${HOW[sandbox]}, ${user === undefined ? "the server's user" : `user ${user.uid}`}, ${offline ? "no network" : "with network"}`;
@@ -48,17 +48,17 @@ async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promi
 }
 
 function workerFinding(users: ReturnType<typeof workerUsers>): Finding {
-  const check = "users of worker processes";
+  const check = "worker process users";
   if (users === "account") return fine(check, "one per account");
   return {
     check,
     status: "warning",
-    found: users === "shared" ? "nobody for all accounts" : "the server's user for all accounts",
+    found: users === "shared" ? "user nobody for all accounts" : "the server's user for all accounts",
     expected: "one per account",
     fix:
       users === "shared"
-        ? "Set workers.uid_range to user ids that are mapped in this container."
-        : "Start the server with the capabilities in deploy/reelpost-account-users.conf, or run a server for each account that does not trust the others.",
+        ? "Set workers.uid_range to user IDs that are mapped in this container."
+        : "Start the server with the capabilities in deploy/reelpost-account-users.conf, or run a separate server for each account that does not trust the others.",
   };
 }
 

@@ -48,7 +48,7 @@ export function createDevVideo(parts: DevVideoDeps, basics: Basics): DevVideo {
       else if (!request.url!.startsWith(API)) return stream.deliver(request, response);
       // There are no tokens in development, so a page of another site must be rejected.
       else if (request.headers.origin !== undefined)
-        sendTextError(response, 403, "The API of the development server is not for pages of browsers.");
+        sendTextError(response, 403, "The API of the development server rejects requests from browser pages.");
       else {
         request.url = request.url!.slice(VIDEO_PREFIX.length - 1);
         await api(request, response);

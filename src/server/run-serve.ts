@@ -129,7 +129,7 @@ function banner(
       `    ${token}`,
       "",
       "  Next, in another terminal: `reelpost login`, and `reelpost deploy` in the folder of a worker.",
-      "  CI jobs, wrangler and the cloudflare SDK take it from the environment:",
+      "  CI jobs, wrangler and the cloudflare SDK read it from the environment:",
       "",
       `    export CLOUDFLARE_BASE_URL=${api ?? url}`,
       `    export CLOUDFLARE_API_BASE_URL=${api ?? url}`,

@@ -7,16 +7,19 @@ export function meterWorkers(
   metrics: Metrics = createMetrics(),
 ): Metrics {
   const labels = ["worker", "event"] as const;
-  const invocations = metrics.counter("reelpost_worker_invocations_total", "Worker invocations by event and outcome", [
-    ...labels,
-    "outcome",
-  ]);
+  const invocations = metrics.counter(
+    "reelpost_worker_invocations_total",
+    "Total number of worker invocations by event and outcome",
+    [...labels, "outcome"],
+  );
   const seconds = metrics.histogram("reelpost_worker_invocation_seconds", "Duration of worker invocations in seconds", {
     labels,
   });
-  const octets = metrics.counter("reelpost_mail_received_bytes_total", "Bytes of the messages delivered to workers", [
-    "worker",
-  ]);
+  const octets = metrics.counter(
+    "reelpost_mail_received_bytes_total",
+    "Total size of the messages delivered to workers in bytes",
+    ["worker"],
+  );
 
   runtime.onInvocation(({ script: worker, event, outcome, wallMs }) => {
     invocations.inc({ worker, event: event.kind, outcome });

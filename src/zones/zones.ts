@@ -174,7 +174,7 @@ function checkType(type: ZoneType): void {
 
 function checkVanity(hosts: string[]): string[] {
   if (hosts.length > MAX_VANITY)
-    throw zoneErrors.badVanity({ host: hosts[MAX_VANITY], reason: `at most ${MAX_VANITY} are taken` });
+    throw zoneErrors.badVanity({ host: hosts[MAX_VANITY], reason: `at most ${MAX_VANITY} are allowed` });
   return hosts.map((host) => {
     try {
       return normalHost(host);

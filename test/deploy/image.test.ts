@@ -31,8 +31,8 @@ describe("the container image", () => {
     assert.deepEqual(ids, Array(4).fill(image.uid));
     const lines = verbose.split("\n");
     assert.equal(lines[0], "ready");
-    assert.ok(lines.includes("confinement of video programs: landlock, the server's user, no network"), verbose);
-    assert.ok(lines.includes("users of worker processes: the server's user for all accounts (warning)"), verbose);
+    assert.ok(lines.includes("ffmpeg confinement: landlock, the server's user, no network"), verbose);
+    assert.ok(lines.includes("worker process users: the server's user for all accounts (warning)"), verbose);
     assert.deepEqual(status, { code: 0, signal: null }, log);
   });
 });

@@ -133,7 +133,7 @@ describe("the command line against a server: each step builds on the one before"
         createInterface({ input: stream })[Symbol.asyncIterator](),
       );
       const next = async (lines: AsyncIterator<string> | undefined) => (await lines!.next()).value as string;
-      assert.equal(await next(notices), "connected to letters; Ctrl-C ends");
+      assert.equal(await next(notices), "connected to letters; press Ctrl-C to stop");
       const boom = async () => {
         await fetch(`${server.ready.url}/workers/letters/fine`);
         await fetch(`${server.ready.url}/workers/letters/boom`);

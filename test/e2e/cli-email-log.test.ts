@@ -225,7 +225,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
       sink.mails.map(({ to }) => to),
       [["later@example.net"]],
     );
-    assert.equal((await run("email", "queue", "list")).stdout, "Nothing.\n");
+    assert.equal((await run("email", "queue", "list")).stdout, "No messages.\n");
     assert.match((await cli("email", "queue", "get", "0".repeat(32))).stderr, /^error: /);
   });
 

@@ -29,7 +29,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
   test("adds a domain, lists it, and finds it by any of its subdomains", async () => {
     assert.match(
       (await run("zone", "create", "example.com")).stdout,
-      /^Added example\.com \([0-9a-f]{32}\)\. Name servers for its registrar: ns1\./,
+      /^Created example\.com \([0-9a-f]{32}\)\. Set these name servers at its registrar: ns1\./,
     );
     assert.match((await run("zone", "list")).stdout, /example\.com/);
     assert.match((await run("email", "routing", "settings", "a.b.example.com")).stdout, /enabled +no/);
@@ -135,7 +135,7 @@ describe("the command line routes the mail of a domain: each step builds on the 
     );
     assert.match(
       (await cli("email", "routing", "rules", "create", "example.com", "--action-type", "worker")).stderr,
-      /fix: Say which address the rule is for/,
+      /fix: Specify the address that the rule matches/,
     );
     await run("email", "routing", "rules", "delete", "example.com", forward, "--yes");
     assert.equal((await run("email", "routing", "rules", "list", "example.com", "--json")).json.length, 1);

@@ -192,7 +192,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
       stdout,
       /^uid +name +state +duration +resolution +creator +created\n[0-9a-f]{32} +large\.mp4 +\w+.* +3\.0 s +320x180 +\d{4}-/,
     );
-    assert.equal(stderr, "1 of 2 videos: --limit shows more\n");
+    assert.equal(stderr, "1 of 2 videos: use --limit to show more\n");
     assert.deepEqual(
       (
         await run("list", "--search", "TALK", "--status", "ready", "--status", "inprogress", "--since", "1h", "--json")
@@ -220,7 +220,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
   });
 
   test("the MP4 and the audio are generated and downloaded", async () => {
-    assert.match((await run("download", uid, "--file", "back.mp4")).stdout, /^back\.mp4 is written: [\d.]+ KB\n$/);
+    assert.match((await run("download", uid, "--file", "back.mp4")).stdout, /^Wrote back\.mp4 \([\d.]+ KB\)\n$/);
     const { json } = await run("download", uid, "--audio", "--json");
     assert.deepEqual([json.file, json.size], [`${uid}.m4a`, (await stat(join(data, `${uid}.m4a`))).size]);
     const length = async (file: string) =>
@@ -260,7 +260,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     assert.equal((await fetch((await run("token", video.uid, "--rule", "block:any", "--json")).json.hls)).status, 403);
     assert.match(
       (await refused("token", video.uid, "--rule", "allow:country")).stderr,
-      /fix: Like allow:country:DE,AT/,
+      /fix: For example allow:country:DE,AT/,
     );
     assert.ok((await run("get", video.uid, "--json")).json.renditions.length > 0);
     assert.ok((await run("download", video.uid, "--json")).json.size > 0);
@@ -268,7 +268,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
 
   test("captions, keys and usage", async () => {
     await writeFile(join(data, "de.srt"), "1\n00:00:00,000 --> 00:00:01,000\nHallo\n");
-    assert.match((await run("captions", "upload", uid, "de", "de.srt")).stdout, /has captions in Deutsch \(de\)/);
+    assert.match((await run("captions", "upload", uid, "de", "de.srt")).stdout, /^Uploaded captions in Deutsch \(de\)/);
     assert.match((await run("captions", "list", uid)).stdout, /^de +Deutsch +no +ready$/m);
     await run("captions", "delete", uid, "de", "--yes");
     assert.equal((await run("captions", "list", uid)).stdout, "No captions.\n");
@@ -324,7 +324,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     ) {
       delivered = (await deliveries()).find(({ video, status }) => video === failed.uid && status === "delivered");
     }
-    assert.match((await run("webhook", "replay", delivered!.id)).stdout, /is queued/);
+    assert.match((await run("webhook", "replay", delivered!.id)).stdout, /^Queued /);
     assert.match(
       (await run("webhook", "deliveries")).stdout,
       new RegExp(`^${delivered!.id} .* ${failed.uid} +error +delivered +1 +200, \\d+ ms$`, "m"),

@@ -129,7 +129,7 @@ describe("separate hosts for API, workers, videos and uploads", () => {
       assert.equal(await status("api.example.com", path), 404, path);
     assert.match(
       (await ask(server, `/${"a".repeat(32)}/watch`, { host: "api.example.com" })).body,
-      /^There is nothing under this path/,
+      /^Not found\. The front page/,
     );
     assert.equal(await status("wide.main.localhost", "/"), 200);
   });

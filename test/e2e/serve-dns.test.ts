@@ -188,7 +188,7 @@ test("the doctor reports missing records for a domain", async (t) => {
     "error SPF at _spf.us.example",
   ])
     assert.ok(before.includes(lacking), `${lacking} is not among ${before.join("; ")}`);
-  for (const check of ["confinement of video programs", "users of worker processes"])
+  for (const check of ["ffmpeg confinement", "worker process users"])
     assert.ok(
       before.some((line) => line.endsWith(` ${check}`)),
       `${check} is not among ${before.join("; ")}`,

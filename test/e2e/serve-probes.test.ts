@@ -44,10 +44,10 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.match(
       video!,
       process.getuid?.() === 0
-        ? /^confinement of video programs: [\w ]+, user [1-9]\d*, no network/
-        : /^confinement of video programs: [\w ]+, the server's user, /,
+        ? /^ffmpeg confinement: [\w ]+, user [1-9]\d*, no network/
+        : /^ffmpeg confinement: [\w ]+, the server's user, /,
     );
-    assert.match(workers!, /^users of worker processes: (one per account|.*for all accounts \(warning\))$/);
+    assert.match(workers!, /^worker process users: (one per account|.*for all accounts \(warning\))$/);
   });
 
   test("lists all endpoints on its front page", async () => {

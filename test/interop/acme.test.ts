@@ -233,7 +233,7 @@ withPebble(() => {
       await certificates.refresh();
       assert.equal(namesIn(certificates), "DNS:fallback.example");
       const [row] = await rowsOf(parts.db);
-      assert.match(String(row!["error"]), /does not believe that mx\.example\.com is ours \(http-01\): .*refused/i);
+      assert.match(String(row!["error"]), /could not validate mx\.example\.com \(http-01\): .*refused/i);
       assert.equal(row!["failures"], 1);
       assert.ok(Number(row!["next_at"]) > parts.clock.now() + 4 * 60_000);
       assert.deepEqual([row!["lease"], await proofsOf(parts.db)], [null, []]);

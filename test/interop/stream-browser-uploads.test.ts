@@ -126,7 +126,7 @@ describe(
       await page.setInputFiles("input", path);
       await page.getByText(/Your video is (being processed|ready)/).waitFor();
       await platform.playable(uid);
-      await page.getByText("Watch it").click();
+      await page.getByText("Watch video").click();
       await page.waitForURL(`http://customer-*.videos.localhost:*/${uid}/watch`);
       const player = page.frames().at(-1)!;
       await until(player, "document.querySelector('video')?.readyState >= 1");

@@ -4,7 +4,8 @@ import { localAddress } from "./addresses.ts";
 import { createStream } from "./stream.ts";
 
 const script = document.currentScript as HTMLScriptElement | null;
-if (script === null) throw new Error("embed/local.js is a plain script: <script src=…>, not a module");
+if (script === null)
+  throw new Error("embed/local.js must be loaded as a classic script (<script src=…>), not as a module");
 const root = new URL("../", script.src).href;
 
 // Libraries load the hosted SDK only if no SDK is present; a page that loads it anyway keeps this one.

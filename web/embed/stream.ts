@@ -31,7 +31,8 @@ const frames = new Set<WeakRef<HTMLIFrameElement>>();
 /** Returns the same object for the same frame. Throws TypeError if the argument is not an iframe. */
 export function createStream(iframe: HTMLIFrameElement): StreamApi {
   // A frame from another document has a different HTMLIFrameElement class.
-  if (iframe?.tagName !== "IFRAME") throw new TypeError("Stream() takes the iframe element with the player");
+  if (iframe?.tagName !== "IFRAME")
+    throw new TypeError("Stream() requires the iframe element that contains the player");
   const known = connections.get(iframe);
   if (known !== undefined) return known.api;
   const connection = connect(iframe);
@@ -140,7 +141,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
       calls.set(call, { resolve, reject });
       const [oldest] = calls.keys();
       if (calls.size > MAX_CALLS && oldest !== undefined)
-        settle(oldest, { name: "AbortError", message: "The player has not answered" });
+        settle(oldest, { name: "AbortError", message: "The player did not respond" });
       send("command", { [TYPE]: "playCommand", call });
     });
   api.pause = () => send("command", { [TYPE]: "pauseCommand" });

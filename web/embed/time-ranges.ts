@@ -5,7 +5,7 @@ export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   const at = (index: number): TimeSpan => {
     const span = spans[index];
     if (span === undefined)
-      throw new DOMException(`There is no time range ${index} of ${spans.length}`, "IndexSizeError");
+      throw new DOMException(`Time range ${index} does not exist: there are ${spans.length}`, "IndexSizeError");
     return span;
   };
   return { length: spans.length, start: (index) => at(index).start, end: (index) => at(index).end };

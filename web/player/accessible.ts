@@ -9,13 +9,13 @@ const KEYS: [keys: string[], action: string][] = [
   [["p"], "Picture in picture"],
   [["←", "j"], "Back 10 s"],
   [["→", "l"], "Forward 10 s"],
-  [["Home", "End"], "To the start or end"],
-  [["0", "9"], "To 0 % … 90 %"],
+  [["Home", "End"], "Go to start or end"],
+  [["0", "9"], "Go to 0% … 90%"],
   [["↑"], "Louder"],
   [["↓"], "Quieter"],
   [["<"], "Slower"],
   [[">"], "Faster"],
-  [["?"], "This list"],
+  [["?"], "Show this list"],
 ];
 
 /**

@@ -72,8 +72,8 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
     const present = live === undefined || (atEdge && (!video.paused || !hasPlayed)) || !hasPlayed;
     element.toggleAttribute("atedge", present);
     button.setAttribute("aria-disabled", String(present));
-    button.setAttribute("aria-label", present ? "Live" : "Go to what is live now");
-    button.title = present ? "" : "Go to what is live now";
+    button.setAttribute("aria-label", present ? "Live" : "Go to live");
+    button.title = present ? "" : "Go to live";
     const text =
       live === undefined || !hasPlayed
         ? ""
@@ -81,7 +81,7 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
           ? `${live.latency.toFixed(live.latency < 10 ? 1 : 0)} s`
           : `−${clock(live.sync - video.currentTime)}`;
     if (behind.textContent !== text) behind.textContent = text;
-    behind.title = atEdge ? "Behind what is being sent" : "Behind what is live now";
+    behind.title = atEdge ? "Latency" : "Behind live";
   }
 
   button.addEventListener("click", jump);

@@ -2,16 +2,16 @@ import type { PlayerVideo } from "../../src/stream/player/page-config.ts";
 
 const CAUSES: Record<string, string> = {
   ERR_NON_VIDEO: "The uploaded file is not a video. Upload another file.",
-  ERR_DURATION_EXCEED_CONSTRAINT: "It is longer than its upload allowed. Upload a shorter one.",
-  ERR_FETCH_ORIGIN_ERROR: "It could not be downloaded from its URL. Check the URL, and copy it again.",
-  ERR_MALFORMED_VIDEO: "The file is damaged. Export it again, and upload it once more.",
-  ERR_DURATION_TOO_SHORT: "It is too short to be played. Upload a longer one.",
+  ERR_DURATION_EXCEED_CONSTRAINT: "The video is longer than the upload allowed. Upload a shorter one.",
+  ERR_FETCH_ORIGIN_ERROR: "The video could not be downloaded from its URL. Check the URL and try again.",
+  ERR_MALFORMED_VIDEO: "The file is damaged. Export it again and upload the new file.",
+  ERR_DURATION_TOO_SHORT: "The video is too short to be played. Upload a longer one.",
 };
 
 export const failedText = (video: PlayerVideo) => ({
   wrong: true,
   title: "This video could not be processed",
-  text: CAUSES[video.error?.code ?? ""] ?? "The server failed while processing it. Upload it again.",
+  text: CAUSES[video.error?.code ?? ""] ?? "The server failed to process the video. Upload it again.",
 });
 
 /** Status text during processing: the first segment is playable long before 100 percent. */
@@ -25,7 +25,7 @@ export function waitingText({ state, pctComplete, live }: PlayerVideo): {
   if (live?.state === "waiting")
     return {
       title: "The broadcast has not started yet",
-      text: "It will play here as soon as it does.",
+      text: "It will play here as soon as it starts.",
       busy: false,
       calm: true,
     };
@@ -35,15 +35,15 @@ export function waitingText({ state, pctComplete, live }: PlayerVideo): {
     case "pendingupload":
       return {
         title: "Waiting for the upload",
-        text: "This video has not been uploaded yet. It will play here as soon as it is.",
+        text: "This video has not been uploaded yet. It will play here once it is ready.",
       };
     case "downloading":
       return {
-        title: "The video is on its way",
-        text: "It is being fetched, and will play here as soon as it is ready.",
+        title: "The video is being downloaded",
+        text: "It will play here as soon as it is ready.",
       };
     case "queued":
-      return { title: "The video is waiting its turn", text: "It will play here as soon as it is ready." };
+      return { title: "The video is queued for processing", text: "It will play here as soon as it is ready." };
     default:
       return {
         title: "The video is being prepared",
@@ -75,7 +75,7 @@ export const overText = { title: "The broadcast has ended", text: "You can watch
 export const goneText = { title: "The broadcast has ended", text: "There is no recording of it." };
 export const interruptedText = "The broadcast was interrupted. It resumes here automatically.";
 export const stalledText = "Waiting for the broadcast to resume.";
-export const reconnectingText = "The connection was lost. Trying again.";
+export const reconnectingText = "The connection was lost. Reconnecting.";
 export const silentText = "The sound is off.";
 export const nextText = "There is a new broadcast.";
 

@@ -61,7 +61,7 @@ export class VideoUnavailable extends Error {
   readonly status: number;
 
   constructor(status: number) {
-    super(`The video answered ${status}`);
+    super(`The server responded with status ${status}`);
     this.status = status;
   }
 }

@@ -20,11 +20,11 @@ export async function refusalOf(
   if (file.size === 0) return "This file is empty.";
   if (NO_VIDEO.test(file.type)) return "This file is not a video.";
   if (maxBytes !== undefined && file.size > maxBytes)
-    return `This file has ${sizeText(file.size)}; at most ${sizeText(maxBytes)} may be uploaded here.`;
+    return `This file is ${sizeText(file.size)}; the maximum is ${sizeText(maxBytes)}.`;
   if (maxDurationSeconds === undefined) return undefined;
   const seconds = await durationOf(file);
   return seconds !== undefined && seconds > maxDurationSeconds + 1
-    ? `This video lasts ${timeText(seconds)}; at most ${timeText(maxDurationSeconds)} may be uploaded here.`
+    ? `This video is ${timeText(seconds)} long; the maximum is ${timeText(maxDurationSeconds)}.`
     : undefined;
 }
 

@@ -75,5 +75,5 @@ function wordsOf(err: Error): string {
   }
   return body !== "" && body.length < 300 && !body.startsWith("<")
     ? body
-    : `The server answered ${err.originalResponse.getStatus()}.`;
+    : `The server responded with status ${err.originalResponse.getStatus()}.`;
 }

@@ -103,7 +103,7 @@ export function createView(
             h(
               "p",
               { class: "hint" },
-              `The part of ${shown.name} that has arrived is saved. Trying again resumes from there.`,
+              `The part of ${shown.name} that was uploaded is saved. Try again to resume from there.`,
             ),
             h(
               "p",
@@ -155,8 +155,8 @@ export function createView(
     processing.track.hidden = percent === 0;
     const text =
       watch === undefined
-        ? "The file has been received and is being checked. It can be played once its first seconds are encoded."
-        : "It can be watched already, while the rest is encoded. You can close this page.";
+        ? "The file has been received and is being checked. The video can be played once its first seconds are encoded."
+        : "You can already watch the video while the rest is being encoded. You can close this page.";
     if (processing.text.textContent !== text) processing.text.textContent = text;
     if (watch !== undefined && processing.place.childElementCount === 0) processing.place.append(watchButton(watch));
   }
@@ -168,12 +168,12 @@ export function createView(
     name.textContent = file;
     bar.style.width = `${share * 100}%`;
     track.setAttribute("aria-valuenow", String(whole));
-    percent.textContent = `${whole} %`;
+    percent.textContent = `${whole}%`;
     const left = paused ? "paused" : speed > 0 ? `${sizeText(speed)}/s · ${timeText((size - sent) / speed)} left` : "";
     detail.textContent = [`${sizeText(sent)} of ${sizeText(size)}`, left].filter((part) => part !== "").join(" · ");
     toggle.textContent = paused ? "Resume" : "Pause";
     sending.classList.toggle("paused", paused);
-    document.title = `${whole} % – Upload`;
+    document.title = `${whole}% – Upload`;
     // Announced periodically instead of for every update.
     const spoken = paused ? "Paused" : `${Math.floor(whole / 10) * 10} percent`;
     if (status.textContent !== spoken) status.textContent = spoken;
@@ -199,7 +199,7 @@ const watchButton = (watch: string | undefined): HTMLElement =>
   h(
     "p",
     { class: "buttons", hidden: watch === undefined },
-    watch !== undefined && h("a", { class: "button strong", href: watch }, "Watch it"),
+    watch !== undefined && h("a", { class: "button strong", href: watch }, "Watch video"),
   );
 
 function createProcessing(): {
@@ -228,4 +228,4 @@ function createProcessing(): {
 
 /** The server's reason; for internal errors, a more helpful text. */
 const reasonText = ({ code, problem }: { code: string; problem: string }): string =>
-  code === "ERR_UNKNOWN" || problem === "" ? "The server could not process it." : problem;
+  code === "ERR_UNKNOWN" || problem === "" ? "The server could not process this file." : problem;

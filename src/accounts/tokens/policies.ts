@@ -37,14 +37,14 @@ export function checkPolicies(
     if (groups.length === 0) throw fail("permission_groups", "a policy needs at least one permission group");
     grants += groups.length * places.length;
     if (grants > MAX_GRANTS)
-      throw refuse("policies", `at most ${MAX_GRANTS} pairs of a permission group and a resource`);
+      throw refuse("policies", `at most ${MAX_GRANTS} combinations of permission groups and resources`);
     const scopes = new Set(places.map(scopeOf));
     for (const [number, groupId] of groups.entries()) {
       const group = permissionGroup(groupId);
       if (group === undefined)
         throw fail(
           `permission_groups.${number}.id`,
-          `there is no permission group ${JSON.stringify(groupId)}; the list of permission groups has all there are`,
+          `there is no permission group ${JSON.stringify(groupId)}; see the list of permission groups`,
         );
       // Such a combination would silently allow nothing.
       if (!scopes.has(group.scope))

@@ -28,13 +28,13 @@ export function readPolicyResources(
   return Object.entries(resources).flatMap(([name, value]) => {
     if (typeof value === "string") return [readPlace(name, value, owner, refuse)];
     const account = NAME.exec(name);
-    if (account?.[1] !== "account") throw refuse(name, "only an account holds nested resources");
+    if (account?.[1] !== "account") throw refuse(name, "only an account can have nested resources");
     return Object.entries(value).map(([inner, all]) => {
       const zone = NAME.exec(inner);
       if (zone?.[1] !== "account.zone")
         throw refuse(
           `${name}.${inner}`,
-          "nested resources are com.cloudflare.api.account.zone.<zone id> or com.cloudflare.api.account.zone.*",
+          "nested resources must be com.cloudflare.api.account.zone.<zone id> or com.cloudflare.api.account.zone.*",
         );
       if (all !== "*") throw refuse(`${name}.${inner}`, 'the value must be "*"');
       return within(ofZones(account[2]!, zone[2]!), owner, (reason) => refuse(name, reason));
@@ -52,12 +52,12 @@ function readPlace(
   if (kind === undefined || id === undefined)
     throw refuse(
       name,
-      "known are com.cloudflare.api.account.<id>, com.cloudflare.api.account.zone.<id> (both also with * for all) and com.cloudflare.api.user.<id>",
+      "supported are com.cloudflare.api.account.<id>, com.cloudflare.api.account.zone.<id> (both also with * for all) and com.cloudflare.api.user.<id>",
     );
   if (value !== "*") throw refuse(name, 'the value must be "*"');
   if (kind === "user") {
     if (!("user" in owner) || (id !== "*" && id !== owner.user))
-      throw refuse(name, "a token reaches only the user who owns it");
+      throw refuse(name, "a token can access only the user who owns it");
     return { kind: "user" };
   }
   const place: PolicyResource =
@@ -82,7 +82,7 @@ const ofZones = (account: string, zone: string): PolicyResource =>
 function within(place: PolicyResource, owner: TokenOwner, refuse: (reason: string) => Error): PolicyResource {
   if (!("account" in owner)) return place;
   const { account } = owner;
-  if ("account" in place && place.account !== account) throw refuse("a token of an account reaches only that account");
+  if ("account" in place && place.account !== account) throw refuse("an account token can access only its account");
   switch (place.kind) {
     case "every account":
       return { kind: "account", account };

@@ -208,7 +208,7 @@ function checkRequest(
 ): Pick<Token, "name" | "policies" | "ip" | "notBefore" | "expiresAt" | "modifiedAt"> {
   const { notBefore = null, expiresAt = null } = request;
   if (notBefore !== null && expiresAt !== null && notBefore >= expiresAt)
-    throw accountErrors.badToken({ field: "not_before", reason: "it is not before expires_on" });
+    throw accountErrors.badToken({ field: "not_before", reason: "it must be before expires_on" });
   return {
     name: request.name,
     policies: checkPolicies(request.policies, { owner, ids, known }),

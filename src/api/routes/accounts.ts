@@ -93,7 +93,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
       method: "delete",
       path: "/accounts/{account_id}",
       tag,
-      summary: "Delete an empty account that is not the last",
+      summary: "Delete an account, which must be empty and not the last one",
       permission: "Account Settings Write",
       result: idResult,
     },

@@ -119,13 +119,13 @@ function tagFilters(query: Query): TagFilter[] {
 
 function pair(field: string, value: string): { name: string; value: string } {
   const at = value.indexOf(":");
-  if (at === -1) throw zoneErrors.badFilter({ field, reason: "the form is <tag name>:<tag value>" });
+  if (at === -1) throw zoneErrors.badFilter({ field, reason: "it must have the form <tag name>:<tag value>" });
   return { name: value.slice(0, at), value: value.slice(at + 1) };
 }
 
 async function shadowedBy(query: Query, zoneName: () => Promise<string>): Promise<string> {
   if (query.include_shadow_metadata !== "true")
-    throw zoneErrors.badFilter({ field: "shadowed_by_name", reason: "it needs include_shadow_metadata=true" });
+    throw zoneErrors.badFilter({ field: "shadowed_by_name", reason: "it requires include_shadow_metadata=true" });
   return below("shadowed_by_name", query.shadowed_by_name!, await zoneName());
 }
 
@@ -138,6 +138,6 @@ async function shadowing(name: string, zoneName: () => Promise<string>): Promise
 function below(field: string, name: string, zone: string): string {
   const normal = lenientName(name);
   if (normal === zone || !isWithin(normal, zone))
-    throw zoneErrors.badFilter({ field, reason: `it must be a name below ${zone}` });
+    throw zoneErrors.badFilter({ field, reason: `it must be a name in ${zone}` });
   return normal;
 }

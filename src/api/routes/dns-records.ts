@@ -95,7 +95,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         method: "patch",
         path: ONE,
         tag,
-        summary: "Change a DNS record",
+        summary: "Update a DNS record",
         permission: "DNS Write",
         body: recordPatchBody,
         result: recordSchema,
@@ -130,7 +130,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         body: batchBody,
         maxBytes: 8 * MIB,
         result: batchResult,
-        summary: "Change many DNS records at once: deletes, patches, puts, then posts; all or nothing",
+        summary: "Batch DNS records: deletes, patches, puts, then posts, in one transaction",
       },
       async ({ params, body: { deletes, patches, puts, posts } }) => {
         const done = await records.batch(await zones.get(params.zone_id!), {

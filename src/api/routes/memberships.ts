@@ -90,7 +90,7 @@ export const membershipRoutes = ({ memberships }: { memberships: Memberships }):
       method: "get",
       path: "/memberships",
       tag,
-      summary: "List memberships of the user",
+      summary: "List the user's memberships",
       permission: "Memberships Read",
       query: z.object({
         ...pageQuery(),

@@ -51,7 +51,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
           filters: z.unknown().optional().openapi({
             type: "array",
             description:
-              "A record passes when it passes all: outcome, sampling_rate, method, header, client_ip, query, scriptVersion",
+              "A record must match all filters: outcome, sampling_rate, method, header, client_ip, query, scriptVersion",
           }),
         }),
         result: tail,
@@ -77,7 +77,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
         method: "get",
         path: PATH,
         tag,
-        summary: "The newest tail of a worker",
+        summary: "Get the newest tail of a worker",
         permission,
         result: tail,
       },
@@ -93,7 +93,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
         method: "delete",
         path: `${PATH}/{id}`,
         tag,
-        summary: "End a tail",
+        summary: "Delete a tail",
         permission,
         result: z.null(),
       },

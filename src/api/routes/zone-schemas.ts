@@ -17,7 +17,7 @@ export const zoneSchema = z.object({
   original_name_servers: z.array(z.string()).nullable(),
   original_registrar: z.string().nullable(),
   original_dnshost: z.string().nullable(),
-  verification_key: z.string().optional().describe("For partial zones."),
+  verification_key: z.string().optional().describe("Partial zones only."),
   created_on: time,
   modified_on: time,
   activated_on: time.nullable(),
@@ -54,7 +54,7 @@ export const createZoneBody = z.object({
   account: z
     .object({ id: z.string().max(32).optional() })
     .optional()
-    .describe("Optional for tokens of a single account."),
+    .describe("May be omitted if the token has access to a single account."),
   type: zoneType.optional(),
 });
 
@@ -63,11 +63,11 @@ export const updateZoneBody = z
     paused: z.boolean().optional(),
     type: zoneType.optional(),
     vanity_name_servers: z.array(z.string().max(253)).optional(),
-    plan: z.unknown().optional().describe("Accepted for older clients: there are no plans."),
+    plan: z.unknown().optional().describe("Accepted for compatibility with older clients, and ignored."),
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
-    "one of paused, type, vanity_name_servers is needed",
+    "one of paused, type and vanity_name_servers is required",
   );
 
 /** A filter in the form `starts_with:dev`; plain text means `equal`. */

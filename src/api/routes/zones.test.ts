@@ -425,7 +425,7 @@ test("zone files: rejects invalid forms", async (t) => {
   assert.deepEqual(codes(await call("post", `${base}/import`, { body: "www A 192.0.2.1" })).slice(0, 2), [400, 10021]);
   const bad = await send("www A 192.0.2.1\nwww A nonsense\n");
   assert.deepEqual(codes(bad), [400, 9207, 9207]);
-  assert.match(bad.body.errors[0].error_chain[0].message, /^line 2: address: it is no IPv4 address/);
+  assert.match(bad.body.errors[0].error_chain[0].message, /^line 2: address: it is not an IPv4 address/);
   assert.deepEqual((await send("www A 192.0.2.1\n", { proxied: "true" })).body.result, {
     recs_added: 1,
     total_records_parsed: 1,

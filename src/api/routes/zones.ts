@@ -77,7 +77,7 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
         const account = body.account?.id ?? (caller.accounts.length === 1 ? caller.accounts[0] : undefined);
         if (account === undefined)
           throw apiErrors.badRequest({
-            reason: "Invalid request body: account.id: the token reaches several accounts, one of them is needed",
+            reason: "Invalid request body: account.id: required, because the token has access to several accounts",
           });
         if (!caller.accounts.includes(account) || !caller.allows("Zone Write", { account }))
           throw apiErrors.notAllowed({ permission: '"Zone Write"' });
@@ -107,7 +107,7 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
         method: "patch",
         path: "/zones/{zone_id}",
         tag: TAG,
-        summary: "Change a zone",
+        summary: "Update a zone",
         permission: "Zone Write",
         body: updateZoneBody,
         result: zoneSchema,
@@ -130,7 +130,7 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
         method: "delete",
         path: "/zones/{zone_id}",
         tag: TAG,
-        summary: "Delete a zone with its records",
+        summary: "Delete a zone and its records",
         permission: "Zone Write",
         result: z.object({ id: z.string() }),
       },

@@ -83,7 +83,7 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
   async function freshNonce(): Promise<string> {
     const response = await http("HEAD", (await directory()).newNonce, undefined, signal);
     const fresh = response.header("replay-nonce");
-    if (fresh === undefined) throw problemOf(response, "A request for a nonce", clock.now());
+    if (fresh === undefined) throw problemOf(response, "The nonce request", clock.now());
     return fresh;
   }
 
@@ -156,5 +156,5 @@ function jsonOf<Thing>({ text }: AcmeResponse, url: string): Thing {
   } catch {
     // Invalid JSON: reported below.
   }
-  throw new AcmeProblem(`${url} did not answer with a JSON object`, "");
+  throw new AcmeProblem(`${url} did not respond with a JSON object`, "");
 }

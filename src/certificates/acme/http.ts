@@ -47,7 +47,7 @@ export function createAcmeHttp({ ca, timeoutMs = 30_000 }: AcmeHttpOptions): Acm
         response.on("data", (chunk: Buffer) => {
           chunks.push(chunk);
           if ((bytes += chunk.length) > MAX_BYTES)
-            outgoing.destroy(new Error(`${url} answered with more than ${MAX_BYTES} bytes`));
+            outgoing.destroy(new Error(`the response of ${url} exceeds ${MAX_BYTES} bytes`));
         });
         response.on("end", () => {
           const header = (name: string) => [response.headers[name]].flat()[0];

@@ -37,7 +37,7 @@ export async function orderCertificate(parts: OrderDeps, names: readonly string[
   if (refuseInvalid(await until("ready", "processing", "valid")).status === "ready")
     await client.finalize(order.finalize, certificateRequest(names, key));
   const { certificate } = refuseInvalid(await until("valid"));
-  if (certificate === undefined) throw new AcmeProblem("The order is done and names no certificate", "");
+  if (certificate === undefined) throw new AcmeProblem("The ACME order is finished but has no certificate URL", "");
   return client.certificate(certificate);
 }
 
@@ -101,15 +101,14 @@ async function poll<Thing extends Looked<{ status: string }>>(
 }
 
 function refuseInvalid(order: Order): Order {
-  if (order.status === "invalid")
-    throw new AcmeProblem(`The ACME server gave the order up: ${problemText(order.error)}`, "");
+  if (order.status === "invalid") throw new AcmeProblem(`The ACME order failed: ${problemText(order.error)}`, "");
   return order;
 }
 
 function refuseUnproved({ status, identifier, challenges }: Authorization, type: string): void {
   if (status !== "valid")
     throw new AcmeProblem(
-      `The ACME server does not believe that ${identifier.value} is ours (${type}): ${problemText(challenges.find((one) => one.type === type)?.error)}`,
+      `The ACME server could not validate ${identifier.value} (${type}): ${problemText(challenges.find((one) => one.type === type)?.error)}`,
       "unauthorized",
     );
 }

@@ -31,7 +31,7 @@ export function problemOf(response: AcmeResponse, request: string, now: number):
   }
   const type = typeOf(document);
   return new AcmeProblem(
-    `${request} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${problemText(document)}`,
+    `${request} failed with status ${response.status}${type === "" ? "" : ` ${type}`}: ${problemText(document)}`,
     type,
     retryAfter(response, now),
   );
@@ -41,7 +41,7 @@ const typeOf = ({ type }: ProblemDocument) =>
   typeof type === "string" ? type.replace("urn:ietf:params:acme:error:", "") : "";
 
 export function problemText(document: ProblemDocument | undefined): string {
-  const detail = typeof document?.detail === "string" ? document.detail : "no reason was given";
+  const detail = typeof document?.detail === "string" ? document.detail : "no reason given";
   const more = (Array.isArray(document?.subproblems) ? document.subproblems : []).map(
     (sub) => `${sub.identifier?.value ?? ""}: ${problemText(sub)}`,
   );

@@ -40,7 +40,7 @@ function tagged(tag: number, content: Uint8Array): Der {
   const { length } = content;
   if (length < 0x80) return Buffer.concat([Buffer.of(tag, length), content]);
   const size = length < 0x100 ? Buffer.of(0x81, length) : Buffer.of(0x82, length >> 8, length & 0xff);
-  if (length > 0xffff) throw new RangeError("a certificate of 64 KiB is none");
+  if (length > 0xffff) throw new RangeError("the certificate exceeds 64 KiB");
   return Buffer.concat([Buffer.of(tag), size, content]);
 }
 

@@ -157,7 +157,7 @@ async function readText(response: Response, what: string): Promise<string> {
   try {
     for await (const chunk of response.body ?? []) {
       size += chunk.length;
-      if (size > MAX_ANSWER) throw new Error(`it is longer than ${MAX_ANSWER} octets`);
+      if (size > MAX_ANSWER) throw new Error(`it is longer than ${MAX_ANSWER} bytes`);
       chunks.push(chunk);
     }
   } catch (cause) {

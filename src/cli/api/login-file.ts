@@ -35,7 +35,7 @@ export function loginFile({ XDG_CONFIG_HOME: config = "", HOME: home }: Record<s
 export async function readLogin(file: string): Promise<Login | undefined> {
   try {
     const { url, token, account } = JSON.parse(await readFile(file, "utf8")) as Partial<Login>;
-    if (typeof url !== "string" || typeof token !== "string") throw new Error("url or token is missing in it");
+    if (typeof url !== "string" || typeof token !== "string") throw new Error("url or token is missing");
     return { url, token, ...(typeof account === "string" && { account }) };
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;

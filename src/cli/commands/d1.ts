@@ -86,7 +86,7 @@ const d1Delete = defineCommand({
     const { api, database, id } = await connectDatabase(name!, values, context);
     await confirm(`Delete the D1 database ${name} (${id}) with all its data?`, yes, context);
     await api.result("DELETE", database);
-    printResult(context, { id, deleted: true }, () => [`${name} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`Deleted ${name}`]);
     return 0;
   },
 });
@@ -138,7 +138,7 @@ async function executeFile(
     const result = await importFile(connection, { path: resolve(context.cwd, file), size, body });
     progress.clear();
     printResult(context, { database: connection.id, ...result }, () => [
-      `${file}: ${result.num_queries === undefined ? "done" : `${plural(result.num_queries, "statement")} run`}`,
+      `${file}: ${result.num_queries === undefined ? "done" : `${plural(result.num_queries, "statement")} executed`}`,
     ]);
     return 0;
   } finally {
@@ -157,7 +157,7 @@ function resultLines({ results, meta }: QueryResult, paint: Paint): string[] {
   const rows = results.slice(0, SHOWN_ROWS).map((row) => titles.map((title) => cell(row[title])));
   return [
     ...table(titles, rows, paint),
-    ...(results.length > SHOWN_ROWS ? [`… ${results.length - SHOWN_ROWS} more; --json has all of them`] : []),
+    ...(results.length > SHOWN_ROWS ? [`… ${results.length - SHOWN_ROWS} more; use --json to show all`] : []),
     end,
   ];
 }
@@ -217,11 +217,11 @@ const d1Export = defineCommand({
       response,
       output,
       context,
-      progress.meter(`reading ${name}`, Number(response.headers.get("content-length") ?? 0)),
+      progress.meter(`downloading ${name}`, Number(response.headers.get("content-length") ?? 0)),
     );
     progress.clear();
     if (output !== undefined)
-      printResult(context, { database: id, file: output, size }, () => [`${output} is written: ${formatSize(size)}`]);
+      printResult(context, { database: id, file: output, size }, () => [`Wrote ${output} (${formatSize(size)})`]);
     return 0;
   },
 });
@@ -264,7 +264,7 @@ const d1MigrationsList = defineCommand({
   async run(values, [name], context) {
     const connection = await connectDatabase(name!, values, context);
     const files = await unapplied(connection, migrationSettingsOf(connection));
-    printResult(context, files, () => (files.length === 0 ? [`${name} has all migrations`] : files));
+    printResult(context, files, () => (files.length === 0 ? [`${name} has no pending migrations`] : files));
     return 0;
   },
 });
@@ -282,7 +282,7 @@ const d1MigrationsApply = defineCommand({
     const place = migrationSettingsOf(connection);
     const files = await unapplied(connection, place);
     if (files.length > 0)
-      await confirm(`Run ${plural(files.length, "migration")} on ${name}: ${files.join(", ")}?`, yes, context);
+      await confirm(`Apply ${plural(files.length, "migration")} to ${name}: ${files.join(", ")}?`, yes, context);
     for (const [done, file] of files.entries()) {
       connection.progress.step(`${file} (${done + 1} of ${files.length})`);
       await applyMigration(connection, place, file).catch((cause: unknown) => {
@@ -295,7 +295,7 @@ const d1MigrationsApply = defineCommand({
     }
     connection.progress.clear();
     printResult(context, { database: connection.id, applied: files }, () =>
-      files.length === 0 ? [`${name} has all migrations`] : files.map((file) => `${file} ran`),
+      files.length === 0 ? [`${name} has no pending migrations`] : files.map((file) => `Applied ${file}`),
     );
     return 0;
   },

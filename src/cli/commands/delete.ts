@@ -19,7 +19,7 @@ export const deleteWorker = defineCommand({
       context,
     );
     await api.result("DELETE", script, { query: { force: true } });
-    printResult(context, { worker: name, deleted: true }, () => [`${name} is deleted`]);
+    printResult(context, { worker: name, deleted: true }, () => [`Deleted ${name}`]);
     return 0;
   },
 });

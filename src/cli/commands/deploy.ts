@@ -52,7 +52,7 @@ start changes nothing. Secrets on the server are kept.`,
         body: () => prepared.form,
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
-      progress.step("setting addresses and triggers");
+      progress.step("configuring addresses and triggers");
       const { crons, workersDev = true, previewUrls } = project.deploy;
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined)
@@ -107,7 +107,7 @@ start changes nothing. Secrets on the server are kept.`,
       if (!context.json)
         for (const { target, does } of routed?.conflicts ?? [])
           context.stderr.line(
-            `warning: mail for ${target} ${does}, by a rule that does not belong to this worker and was not changed\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it, and deploy again`,
+            `warning: mail for ${target} ${does}: its rule does not belong to this worker and was not changed\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it and deploy again`,
           );
       return 0;
     } finally {
@@ -121,7 +121,7 @@ function dryRun(prepared: Prepared, context: CommandContext): number {
     context,
     { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) },
     (paint) => [
-      `${prepared.project.name} builds; nothing was sent`,
+      `${prepared.project.name} was built; nothing was uploaded`,
       ...facts([["would upload", sizeText(prepared)]], paint),
       ...bindingTable(prepared.bindings, paint),
     ],

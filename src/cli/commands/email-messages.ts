@@ -190,7 +190,7 @@ const emailQueueList = defineCommand({
     const items = [...new Map(lists.flat().map((item) => [`${item.id} ${item.to}`, item])).values()]
       .sort((a, b) => b.created.localeCompare(a.created))
       .slice(0, limit);
-    printResult(context, items, (paint) => (items.length === 0 ? ["Nothing."] : queueTable(items, paint)));
+    printResult(context, items, (paint) => (items.length === 0 ? ["No messages."] : queueTable(items, paint)));
     return 0;
   },
 });

@@ -259,7 +259,7 @@ const emailRoutingRulesDelete = defineCommand({
     const { api, path } = await connectZone(domain!, values, context);
     await confirm(`Delete the rule ${rule!} of ${domain!}?`, yes, context);
     await api.result("DELETE", rulePath(path, rule!));
-    printResult(context, { id: rule, deleted: true }, () => [`${rule!} is deleted`]);
+    printResult(context, { id: rule, deleted: true }, () => [`Deleted ${rule!}`]);
     return 0;
   },
 });
@@ -336,7 +336,7 @@ const emailRoutingAddressesDelete = defineCommand({
     const { api, base } = await connectToApi(values, context);
     await confirm(`Delete the destination address ${id!}? Rules that forward to it are disabled.`, yes, context);
     await api.result("DELETE", `${base}/email/routing/addresses${at`/${id!}`}`);
-    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`Deleted ${id!}`]);
     return 0;
   },
 });

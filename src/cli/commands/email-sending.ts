@@ -212,7 +212,7 @@ const emailSendingSendRaw = defineCommand({
       throw commandErrors.badContent({
         what: "the message",
         reason: "exactly one of --mime and --mime-file is required",
-        fix: "Say either --mime or --mime-file",
+        fix: "Pass either --mime or --mime-file",
       });
     const message =
       mime ??
@@ -328,7 +328,7 @@ const emailSendingSuppressionsDelete = defineCommand({
     const { api, base } = await connectToApi(values, context);
     await confirm(`Delete the suppression ${id!}?`, yes, context);
     await api.result("DELETE", `${base}/email/sending/suppressions${at`/${id!}`}`);
-    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`Deleted ${id!}`]);
     return 0;
   },
 });

@@ -75,7 +75,7 @@ const kvNamespaceDelete = defineCommand({
     const { api, base, id } = await connectNamespace(values, context);
     await confirm(`Delete the KV namespace ${id} with all its keys?`, yes, context);
     await api.result("DELETE", `${base}/storage/kv/namespaces${at`/${id}`}`, { timeoutMs: 300_000 });
-    printResult(context, { id, deleted: true }, () => [`${id} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`Deleted ${id}`]);
     return 0;
   },
 });
@@ -121,7 +121,7 @@ const kvKeyPut = defineCommand({
       timeoutMs: null,
     });
     progress.clear();
-    printResult(context, { namespace_id: id, key, written: true }, () => [`${key} is written`]);
+    printResult(context, { namespace_id: id, key, written: true }, () => [`Wrote ${key}`]);
     return 0;
   },
 });
@@ -174,7 +174,7 @@ const kvKeyGet = defineCommand({
     else {
       const size = await saveBody(response, file, context, progress.meter(`reading ${key}`));
       progress.clear();
-      if (file !== undefined) printResult(context, { namespace_id: id, key, file, size }, () => [`${file} is written`]);
+      if (file !== undefined) printResult(context, { namespace_id: id, key, file, size }, () => [`Wrote ${file}`]);
     }
     return 0;
   },
@@ -210,7 +210,7 @@ const kvKeyList = defineCommand({
       keys.map(({ name, expiration, metadata }) =>
         [
           oneLine(name, 2000),
-          ...(expiration === undefined ? [] : [paint("dim", `until ${new Date(expiration * 1000).toISOString()}`)]),
+          ...(expiration === undefined ? [] : [paint("dim", `expires ${new Date(expiration * 1000).toISOString()}`)]),
           ...(metadata === undefined || metadata === null ? [] : [paint("dim", oneLine(JSON.stringify(metadata)))]),
         ].join("  "),
       ),
@@ -229,7 +229,7 @@ const kvKeyDelete = defineCommand({
   async run(values, [key], context) {
     const { api, namespace, id } = await connectNamespace(values, context);
     await api.result("DELETE", `${namespace}/values${at`/${key!}`}`);
-    printResult(context, { namespace_id: id, key, deleted: true }, () => [`${key} is deleted`]);
+    printResult(context, { namespace_id: id, key, deleted: true }, () => [`Deleted ${key}`]);
     return 0;
   },
 });
@@ -254,7 +254,7 @@ const kvBulkPut = defineCommand({
       (entry) =>
         typeof (entry as { key?: unknown } | null)?.key === "string" &&
         typeof (entry as { value?: unknown }).value === "string",
-      "{ key, value } with texts",
+      "{ key, value } objects with string values",
     );
     const { api, namespace, id, progress } = await connectNamespace(values, context);
     let written = 0;
@@ -267,7 +267,7 @@ const kvBulkPut = defineCommand({
     }
     progress.clear();
     printResult(context, { namespace_id: id, written, failed }, () => [
-      `${plural(written, "key")} written${failed.length === 0 ? "" : `, ${failed.length} not: ${failed.slice(0, 10).join(", ")}`}`,
+      `${plural(written, "key")} written${failed.length === 0 ? "" : `, ${failed.length} failed: ${failed.slice(0, 10).join(", ")}`}`,
     ]);
     return failed.length === 0 ? 0 : 1;
   },

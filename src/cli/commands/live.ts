@@ -80,7 +80,7 @@ const liveList = defineCommand({
           ),
     );
     if (total > liveInputs.length && !context.json)
-      context.stderr.line(`${liveInputs.length} of ${total} live inputs: --limit shows more`);
+      context.stderr.line(`${liveInputs.length} of ${total} live inputs: use --limit to show more`);
     return 0;
   },
 });
@@ -132,7 +132,7 @@ const liveDelete = defineCommand({
     const path = inputPath(connection, uid!);
     await confirm(`Delete the live input ${uid!}?`, yes, context);
     await connection.api.result("DELETE", path);
-    printResult(context, { uid, deleted: true }, () => [`${uid!} is deleted`]);
+    printResult(context, { uid, deleted: true }, () => [`Deleted ${uid!}`]);
     return 0;
   },
 });
@@ -146,7 +146,7 @@ const liveEnable = defineCommand({
   async run(values, [uid], context) {
     const connection = await connectToApi(values, context);
     const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/enable`);
-    printResult(context, input, () => [`${input.uid} is enabled`]);
+    printResult(context, input, () => [`Enabled ${input.uid}`]);
     return 0;
   },
 });
@@ -160,7 +160,7 @@ const liveDisable = defineCommand({
   async run(values, [uid], context) {
     const connection = await connectToApi(values, context);
     const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/disable`);
-    printResult(context, input, () => [`${input.uid} is disabled`]);
+    printResult(context, input, () => [`Disabled ${input.uid}`]);
     return 0;
   },
 });
@@ -218,7 +218,7 @@ const liveHistory = defineCommand({
     const entries = await connection.api.result<HistoryEntry[]>("GET", `${inputPath(connection, uid!)}/history`, {
       query: { per_page: limit },
     });
-    printResult(context, entries, (paint) => (entries.length === 0 ? ["Nothing."] : historyTable(entries, paint)));
+    printResult(context, entries, (paint) => (entries.length === 0 ? ["No events."] : historyTable(entries, paint)));
     return 0;
   },
 });
@@ -317,7 +317,7 @@ const liveOutputsEnable = defineCommand({
     const after = await connection.api.result<SimulcastOutput>("PUT", outputPath(connection, uid!, output!), {
       json: { enabled: true },
     });
-    printResult(context, after, () => [`${after.uid} is enabled`]);
+    printResult(context, after, () => [`Enabled ${after.uid}`]);
     return 0;
   },
 });
@@ -333,7 +333,7 @@ const liveOutputsDisable = defineCommand({
     const after = await connection.api.result<SimulcastOutput>("PUT", outputPath(connection, uid!, output!), {
       json: { enabled: false },
     });
-    printResult(context, after, () => [`${after.uid} is disabled`]);
+    printResult(context, after, () => [`Disabled ${after.uid}`]);
     return 0;
   },
 });
@@ -349,7 +349,7 @@ const liveOutputsDelete = defineCommand({
     const path = outputPath(connection, uid!, output!);
     await confirm(`Delete the output ${output!}?`, yes, context);
     await connection.api.result("DELETE", path);
-    printResult(context, { uid: output, deleted: true }, () => [`${output!} is deleted`]);
+    printResult(context, { uid: output, deleted: true }, () => [`Deleted ${output!}`]);
     return 0;
   },
 });
@@ -409,7 +409,7 @@ const liveWebhooksDelete = defineCommand({
     const path = `${base}/stream/webhook/endpoints${at`/${id!}`}`;
     await confirm(`Delete the webhook ${id!}?`, yes, context);
     await api.result("DELETE", path);
-    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`Deleted ${id!}`]);
     return 0;
   },
 });

@@ -31,7 +31,7 @@ A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has acces
     const known = findCredentials({ url: values.url }, env, old);
     const url =
       values.url === undefined && asking
-        ? apiUrl((await ask(`URL of the server [${known.url}]: `, context)) || known.url || DEFAULT_URL, "the answer")
+        ? apiUrl((await ask(`Server URL [${known.url}]: `, context)) || known.url || DEFAULT_URL, "the input")
         : known.url;
     const token = values.token ?? (asking ? (await askHidden("API token: ", context)).trim() : undefined);
     if (token === undefined || token === "") throw connectionErrors.notLoggedIn({ url });
@@ -45,7 +45,7 @@ A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has acces
     printResult({ ...context, json }, { url, accounts: accounts.map(({ id, name }) => ({ id, name })), file }, () => [
       `Logged in to ${url}`,
       ...accounts.map(({ id, name }) => `  account ${id}  ${oneLine(name)}`),
-      `Kept in ${file}`,
+      `Stored in ${file}`,
     ]);
     return 0;
   },

@@ -11,7 +11,7 @@ export const logout = defineCommand({
   async run(_, __, context) {
     const file = loginFile(context.env);
     const was = await removeLogin(file);
-    printResult(context, { logged_out: was, file }, () => [was ? `${file} is deleted` : "Not logged in"]);
+    printResult(context, { logged_out: was, file }, () => [was ? `Logged out; deleted ${file}` : "Not logged in"]);
     return 0;
   },
 });

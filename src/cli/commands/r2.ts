@@ -70,7 +70,7 @@ const r2BucketDelete = defineCommand({
     const { api, base } = await connectStorage(values, context);
     await confirm(`Delete the R2 bucket ${name}?`, yes, context);
     await api.result("DELETE", `${base}/r2/buckets${at`/${name!}`}`);
-    printResult(context, { name, deleted: true }, () => [`${name} is deleted`]);
+    printResult(context, { name, deleted: true }, () => [`Deleted ${name}`]);
     return 0;
   },
 });
@@ -102,7 +102,7 @@ const r2ObjectPut = defineCommand({
         fix: "For example --file report.pdf",
       });
     const { api, base, progress } = await connectStorage(values, context);
-    const meter = (total?: number) => progress.meter(`writing ${path}`, total);
+    const meter = (total?: number) => progress.meter(`uploading ${path}`, total);
     const { body } =
       values.file === undefined ? pipeBody(context.stdin, meter) : await fileBody(context.cwd, values.file, meter);
     const headers = Object.fromEntries(
@@ -115,7 +115,7 @@ const r2ObjectPut = defineCommand({
     );
     progress.clear();
     printResult(context, { bucket, key, ...object }, () => [
-      `${path} is written${object?.size === undefined ? "" : `: ${formatSize(Number(object.size))}`}`,
+      `Uploaded ${path}${object?.size === undefined ? "" : ` (${formatSize(Number(object.size))})`}`,
     ]);
     return 0;
   },
@@ -177,11 +177,11 @@ const r2ObjectGet = defineCommand({
       response,
       target,
       context,
-      progress.meter(`reading ${path}`, Number(response.headers.get("content-length") ?? 0)),
+      progress.meter(`downloading ${path}`, Number(response.headers.get("content-length") ?? 0)),
     );
     progress.clear();
     if (target !== undefined)
-      printResult(context, { bucket, key, file: target, size }, () => [`${target} is written: ${formatSize(size)}`]);
+      printResult(context, { bucket, key, file: target, size }, () => [`Wrote ${target} (${formatSize(size)})`]);
     return 0;
   },
 });
@@ -196,7 +196,7 @@ const r2ObjectDelete = defineCommand({
     const { bucket, key } = splitObject(path!);
     const { api, base } = await connectStorage(values, context);
     await api.result("DELETE", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`);
-    printResult(context, { bucket, key, deleted: true }, () => [`${path} is deleted`]);
+    printResult(context, { bucket, key, deleted: true }, () => [`Deleted ${path}`]);
     return 0;
   },
 });

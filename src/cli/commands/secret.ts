@@ -29,7 +29,7 @@ immediately: the server creates a new version.`,
     const result = await api.result<{ name: string; type: string }>("PUT", `${script}/secrets`, {
       json: { name: secret, text, type: "secret_text" },
     });
-    printResult(context, { worker: name, ...result }, () => [`${name} has the secret ${secret}`]);
+    printResult(context, { worker: name, ...result }, () => [`Set the secret ${secret} of ${name}`]);
     return 0;
   },
 });
@@ -58,7 +58,7 @@ const secretDelete = defineCommand({
   async run(values, [secret], context) {
     const { api, script, name } = await connectWorker(values, context);
     await api.result("DELETE", `${script}/secrets${at`/${secret!}`}`, { query: { url_encoded: true } });
-    printResult(context, { worker: name, name: secret }, () => [`${secret} of ${name} is deleted`]);
+    printResult(context, { worker: name, name: secret }, () => [`Deleted the secret ${secret} of ${name}`]);
     return 0;
   },
 });
@@ -88,7 +88,7 @@ const secretBulk = defineCommand({
       changes.filter(([, text]) => text === null),
     ].map((part) => part.map(([secret]) => secret)) as [string[], string[]];
     printResult(context, { worker: name, put, deleted }, () => [
-      `${name}: ${plural(put.length, "secret")} set${deleted.length === 0 ? "" : `, ${deleted.length} taken away`}`,
+      `${name}: ${plural(put.length, "secret")} set${deleted.length === 0 ? "" : `, ${deleted.length} deleted`}`,
     ]);
     return 0;
   },
@@ -98,7 +98,7 @@ function secretsIn(value: unknown, file: string): [name: string, text: string | 
   const fail = (reason: string) =>
     commandErrors.badContent({ what: file, reason, fix: 'For example { "API_KEY": "…" }' });
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw fail("it is no JSON object of names and texts");
+    throw fail("it is not a JSON object with string values");
   const entries = Object.entries(value);
   if (entries.length === 0) throw fail("it contains no secret");
   return entries.map(([name, text]: [string, unknown]) => {

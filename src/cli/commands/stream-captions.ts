@@ -30,7 +30,9 @@ const streamCaptionsUpload = defineCommand({
       path,
       { body: () => formOf(content) },
     );
-    printResult(context, caption, () => [`${uid!} has captions in ${oneLine(caption.label)} (${caption.language})`]);
+    printResult(context, caption, () => [
+      `Uploaded captions in ${oneLine(caption.label)} (${caption.language}) for ${uid!}`,
+    ]);
     if (!context.json) for (const { message } of messages) context.stderr.line(oneLine(message));
     return 0;
   },
@@ -87,7 +89,7 @@ const streamCaptionsDelete = defineCommand({
     const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
     await confirm(`Delete the captions of ${uid!} in ${language!}?`, yes, context);
     await connection.api.result("DELETE", path);
-    printResult(context, { uid, language, deleted: true }, () => [`The captions in ${language!} are deleted`]);
+    printResult(context, { uid, language, deleted: true }, () => [`Deleted the captions in ${language!}`]);
     return 0;
   },
 });

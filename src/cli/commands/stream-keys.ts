@@ -32,7 +32,7 @@ const streamKeysCreate = defineCommand({
         paint,
       ),
     );
-    if (!context.json) context.stderr.line("It is not shown again.");
+    if (!context.json) context.stderr.line("It will not be shown again.");
     return 0;
   },
 });
@@ -68,7 +68,7 @@ const streamKeysDelete = defineCommand({
     const { api, base } = await connectToApi(values, context);
     await confirm(`Delete the signing key ${id!}? Tokens signed with it stop working.`, yes, context);
     await api.result("DELETE", `${base}/stream/keys${at`/${id!}`}`);
-    printResult(context, { id, deleted: true }, () => [`${id!} is deleted`]);
+    printResult(context, { id, deleted: true }, () => [`Deleted ${id!}`]);
     return 0;
   },
 });

@@ -51,7 +51,7 @@ const streamWebhookDelete = defineCommand({
     const { api, base } = await connectToApi(values, context);
     await confirm("Delete the webhook, with its secret and its log?", yes, context);
     await api.result("DELETE", `${base}/stream/webhook`);
-    printResult(context, { deleted: true }, () => ["The webhook is deleted"]);
+    printResult(context, { deleted: true }, () => ["Deleted the webhook"]);
     return 0;
   },
 });
@@ -81,7 +81,7 @@ const streamWebhookDeliveries = defineCommand({
       { query: { per_page: limit } },
     );
     printResult(context, deliveries, (paint) =>
-      deliveries.length === 0 ? ["Nothing."] : deliveryTable(deliveries, paint),
+      deliveries.length === 0 ? ["No deliveries."] : deliveryTable(deliveries, paint),
     );
     return 0;
   },
@@ -100,7 +100,7 @@ const streamWebhookReplay = defineCommand({
       `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`,
     );
     printResult(context, delivery, () => [
-      `${delivery.id} is queued: \`reelpost stream webhook deliveries\` shows its status`,
+      `Queued ${delivery.id}; \`reelpost stream webhook deliveries\` shows its status`,
     ]);
     return 0;
   },

@@ -146,7 +146,7 @@ const streamList = defineCommand({
           ),
     );
     if (total > videos.length && !context.json)
-      context.stderr.line(`${videos.length} of ${total} videos: --limit shows more`);
+      context.stderr.line(`${videos.length} of ${total} videos: use --limit to show more`);
     return 0;
   },
 });
@@ -219,7 +219,7 @@ const streamDelete = defineCommand({
     // The response has no body.
     const response = await connection.api.raw("DELETE", path);
     await response.body?.cancel();
-    printResult(context, { uid, deleted: true }, () => [`${uid!} is deleted`]);
+    printResult(context, { uid, deleted: true }, () => [`Deleted ${uid!}`]);
     return 0;
   },
 });
@@ -322,12 +322,12 @@ const streamDownload = defineCommand({
       response,
       target,
       context,
-      progress.meter(`reading ${video.uid}`, Number(response.headers.get("content-length") ?? 0)),
+      progress.meter(`downloading ${video.uid}`, Number(response.headers.get("content-length") ?? 0)),
     );
     progress.clear();
     if (target !== undefined)
       printResult(context, { uid: video.uid, type, url, file: target, size }, () => [
-        `${target} is written: ${formatSize(size)}`,
+        `Wrote ${target} (${formatSize(size)})`,
       ]);
     return 0;
   },

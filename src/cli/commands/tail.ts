@@ -58,7 +58,7 @@ With --json each record is one JSON object per line; --format json indents them.
         ...connection,
         filters,
         signal: interrupt.signal,
-        onOpen: () => stderr.line(paint("dim", `connected to ${connection.name}; Ctrl-C ends`)),
+        onOpen: () => stderr.line(paint("dim", `connected to ${connection.name}; press Ctrl-C to stop`)),
         onFrame: (frame) => printer.print(frame),
         onLost: (reason, seconds) => stderr.line(paint("yellow", `${reason}; retrying in ${seconds} s`)),
       });

@@ -65,7 +65,7 @@ const tokenCreate = defineCommand({
         paint,
       ),
     );
-    if (!context.json) context.stderr.line("It is not shown again.");
+    if (!context.json) context.stderr.line("It will not be shown again.");
     return 0;
   },
 });
@@ -78,7 +78,7 @@ function groupNamed(name: string, groups: readonly PermissionGroup[]): Permissio
   throw commandErrors.badContent({
     what: `--permission ${name}`,
     reason: "the server has no such permission",
-    fix: near === undefined ? `There are: ${names.join(", ")}` : `Did you mean "${near}"?`,
+    fix: near === undefined ? `Available: ${names.join(", ")}` : `Did you mean "${near}"?`,
   });
 }
 
@@ -140,7 +140,7 @@ const tokenRevoke = defineCommand({
     const { api } = await connectUser(values, context);
     await confirm(`Revoke the API token ${id}? Requests with it are rejected immediately.`, yes, context);
     await api.result("DELETE", `/user/tokens${at`/${id!}`}`);
-    printResult(context, { id, revoked: true }, () => [`${id} is revoked`]);
+    printResult(context, { id, revoked: true }, () => [`Revoked ${id}`]);
     return 0;
   },
 });

@@ -32,7 +32,7 @@ export const types = defineCommand({
     if (json) stdout.line(JSON.stringify({ file, changed, warnings }));
     else {
       if (warnings.length > 0) stderr.line(formatProblems(warnings, { cwd }));
-      stdout.line(`${name} ${changed ? "written" : "is up to date"}`);
+      stdout.line(changed ? `Wrote ${name}` : `${name} is up to date`);
     }
     return 0;
   },

@@ -42,11 +42,11 @@ export const whoami = defineCommand({
             ["user", user === undefined ? undefined : oneLine(user.email)],
             [
               "token",
-              `${token.id}, ${token.status}${token.expires_on === undefined ? "" : `, until ${moment(token.expires_on)}`}`,
+              `${token.id}, ${token.status}${token.expires_on === undefined ? "" : `, expires ${moment(token.expires_on)}`}`,
             ],
             ...accounts.map(({ id, name }): [string, string] => [
               "account",
-              `${id}  ${oneLine(name)}${id === account ? "  (chosen)" : ""}`,
+              `${id}  ${oneLine(name)}${id === account ? "  (selected)" : ""}`,
             ]),
           ],
           paint,

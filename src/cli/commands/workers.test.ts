@@ -31,7 +31,7 @@ test("secret put reads standard input without the final line break, or prompts w
     api.bodies(`PUT ${SCRIPT}/secrets`).map((body) => (body as { text: string }).text),
     ["two\nlines", "plain", "", "s3cret"],
   );
-  assert.deepEqual([typed.stdout, typed.stderr], ["letters has the secret KEY\n", "Value of KEY: \n"]);
+  assert.deepEqual([typed.stdout, typed.stderr], ["Set the secret KEY of letters\n", "Value of KEY: \n"]);
   const left = await runCli(["secret", "put", "KEY"], { cwd, api, typed: ["abc\u0003"] });
   assert.deepEqual([left.code, left.stderr], [1, "Value of KEY: \nerror: Cancelled. Nothing was changed.\n"]);
 });
@@ -141,7 +141,7 @@ test("delete asks for confirmation and takes the name from an argument or the co
   });
   const cwd = await folderWith(t, configuration);
   assert.equal((await runCli(["delete"], { cwd, api })).code, 1);
-  assert.equal((await runCli(["delete", "--yes"], { cwd, api })).stdout, "letters is deleted\n");
+  assert.equal((await runCli(["delete", "--yes"], { cwd, api })).stdout, "Deleted letters\n");
   assert.deepEqual((await runCli(["delete", "other", "--yes", "--json"], { cwd, api })).json, {
     worker: "other",
     deleted: true,
@@ -173,7 +173,7 @@ test("login verifies and stores the token for later commands; logout removes it"
   });
   assert.deepEqual(
     [prompted.code, prompted.stdout],
-    [0, `Logged in to ${api.url}\n  account ${ACCOUNT}  Main\nKept in ${file}\n`],
+    [0, `Logged in to ${api.url}\n  account ${ACCOUNT}  Main\nStored in ${file}\n`],
     prompted.stderr,
   );
   assert.ok(!prompted.stderr.includes(TOKEN));

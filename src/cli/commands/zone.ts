@@ -18,7 +18,7 @@ const zoneCreate = defineCommand({
       json: { name: domain, account: { id: account } },
     });
     printResult(context, zone, () => [
-      `Added ${zone.name} (${zone.id}). Name servers for its registrar: ${zone.name_servers.join(", ")}`,
+      `Created ${zone.name} (${zone.id}). Set these name servers at its registrar: ${zone.name_servers.join(", ")}`,
     ]);
     return 0;
   },
@@ -53,7 +53,7 @@ const zoneDelete = defineCommand({
     if (zone.name !== given) throw commandErrors.zoneUnknown({ domain: given });
     await confirm(`Delete ${zone.name} with its records and rules?`, yes, context);
     await api.result("DELETE", path);
-    printResult(context, { id: zone.id, deleted: true }, () => [`${zone.name} is deleted`]);
+    printResult(context, { id: zone.id, deleted: true }, () => [`Deleted ${zone.name}`]);
     return 0;
   },
 });

@@ -54,5 +54,5 @@ export async function setAddresses({ api, base, name }: WorkerConnection, tag: s
 
 function doesOf(remote: Change["remote"]): string {
   const [action] = remote?.actions ?? [];
-  return action === undefined ? "another rule" : action.type === "drop" ? "is dropped" : `goes to ${action.value?.join(", ") ?? action.type}`;
+  return action === undefined ? "has another rule" : action.type === "drop" ? "is dropped" : `goes to ${action.value?.join(", ") ?? action.type}`;
 }

@@ -79,7 +79,7 @@ version     ${VERSION}
 address     http://letters.main.localhost:8787
 mail to     letters@main.localhost
 
-binding       type             is
+binding       type             value
 env.NOTES     KV namespace     kv-live
 env.GREETING  variable         "hi"
 env.LIMITS    variable (JSON)  {"n":1}
@@ -115,8 +115,8 @@ test("a dry run sends no requests and warns of undeclared names as dev does", as
   const cwd = await folderWith(t, { ...files(), "src/index.ts": "export default { fetch: (request, env) => new Response(env.API_KEY + env.GRETING) };" });
   const ran = await runCli(["deploy", "--dry-run"], { cwd });
   assert.equal(ran.code, 0);
-  assert.match(ran.stdout, /^letters builds; nothing was sent\nwould upload/);
-  assert.equal(ran.stderr, `src/index.ts:1:70: warning: Binding not found: the code reads env.GRETING, and the configuration declares no "GRETING"\n  fix: did you mean env.GREETING? Otherwise add to "vars" in wrangler.json: "GRETING": "…"; or, for a secret, to .dev.vars: GRETING=…\n`);
+  assert.match(ran.stdout, /^letters was built; nothing was uploaded\nwould upload/);
+  assert.equal(ran.stderr, `src/index.ts:1:70: warning: Binding not found: the code reads env.GRETING, but the configuration does not declare "GRETING"\n  fix: did you mean env.GREETING? Otherwise add to "vars" in wrangler.json: "GRETING": "…"; or, for a secret, to .dev.vars: GRETING=…\n`);
   const json = await runCli(["deploy", "--dry-run", "--json"], { cwd });
   assert.deepEqual([json.json.dry_run, json.json.modules, json.stderr], [true, 1, ""]);
 });

@@ -312,7 +312,7 @@ test("the queue lists undelivered messages, and a message is removed after confi
         "deferred",
         "2",
         "2026-11-20 12:05:00",
-        "451 4.3.0 later; paused until 2026-11-20 12:30:00, because connection refused",
+        "451 4.3.0 later; paused until 2026-11-20 12:30:00: connection refused",
       ],
     ],
   );

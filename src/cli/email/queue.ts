@@ -75,5 +75,5 @@ const senderOf = ({ from }: { from: string }) => (from === "" ? "<>" : from);
 const nextOf = ({ state, next_attempt: next }: QueuedRecipient) =>
   next === null || state === "delivering" ? "" : timeOf(next);
 const pauseOf = ({ paused_until: until, paused_because: why }: QueuedRecipient) =>
-  !until ? "" : `paused until ${timeOf(until)}, because ${oneLine(why ?? "")}`;
+  !until ? "" : `paused until ${timeOf(until)}: ${oneLine(why ?? "")}`;
 const replyOf = (one: QueuedRecipient) => [saidOf(one), pauseOf(one)].filter((text) => text !== "").join("; ");

@@ -84,7 +84,7 @@ function matchers(
   throw commandErrors.badContent({
     what: "--match-value",
     reason: "it is required",
-    fix: "Say which address the rule is for: --match-value user@example.com",
+    fix: "Specify the address that the rule matches: --match-value user@example.com",
   });
 }
 
@@ -99,13 +99,13 @@ function actions(
     throw commandErrors.badContent({
       what: "--action-type",
       reason: "it is required",
-      fix: "Say what is done with the mail: --action-type forward, worker or drop",
+      fix: "Specify the action: --action-type forward, worker or drop",
     });
   if (value.length === 0)
     throw commandErrors.badContent({
       what: "--action-value",
-      reason: `the action ${type} requires one`,
-      fix: type === "worker" ? "Name the worker." : "Name the verified address.",
+      reason: `the action ${type} requires a value`,
+      fix: type === "worker" ? "Specify the worker." : "Specify a verified address.",
     });
   return [{ type, value }];
 }

@@ -86,7 +86,7 @@ export const inputLines = (input: LiveInput, paint: Paint): string[] =>
       ["creator", shown(input.defaultCreator)],
       ["created", moment(input.created)],
       ["keys changed", input.keysRotatedAt && moment(input.keysRotatedAt)],
-      ["access", input.recording.requireSignedURLs ? "with a token only" : undefined],
+      ["access", input.recording.requireSignedURLs ? "token required" : undefined],
       ["origins", shown(input.recording.allowedOrigins.join(", "))],
       ["viewers", input.recording.hideLiveViewerCount ? "hidden" : undefined],
       ["rtmps", rtmpAddress(paint, input.rtmps)],
@@ -108,7 +108,7 @@ function recordText({ recording: { mode, timeoutSeconds }, deleteRecordingAfterD
   if (mode === "off") return "off: playable over WebRTC, RTMP and SRT only";
   return [
     "yes",
-    ...(timeoutSeconds > 0 ? [`a gap of ${timeoutSeconds} s starts another video`] : []),
+    ...(timeoutSeconds > 0 ? [`a gap of ${timeoutSeconds} s starts a new video`] : []),
     ...(days === undefined ? [] : [`deleted after ${days} days`]),
   ].join(", ");
 }

@@ -119,8 +119,8 @@ test("shows an input with its publishing and playback URLs in the form for ffmpe
   for (const line of [
     /^name +a\\x1b\[31mb$/m,
     /^state +never published to$/m,
-    /^recording +yes, a gap of 30 s starts another video, deleted after 45 days$/m,
-    /^access +with a token only$/m,
+    /^recording +yes, a gap of 30 s starts a new video, deleted after 45 days$/m,
+    /^access +token required$/m,
     /^rtmps +rtmps:\/\/live\.example\.com:443\/live\/ key pub$/m,
     new RegExp(`^srt +srt://live\\.example\\.com:8890\\?streamid=${UID}&passphrase=pub$`, "m"),
     /^whip +https:\/\/x\/pub\/webRTC\/publish$/m,
@@ -136,7 +136,7 @@ test("lists inputs and indicates if there are more", async (t) => {
   const { api, run } = await open(t);
   const { stdout, stderr } = await run(["list", "--limit", "1"]);
   assert.match(stdout, new RegExp(`^${UID} +a\\\\x1b\\[31mb +yes +2026-11-21 10:00:00 UTC`, "m"));
-  assert.equal(stderr, "1 of 5 live inputs: --limit shows more\n");
+  assert.equal(stderr, "1 of 5 live inputs: use --limit to show more\n");
   assert.match(api.seen[0]!.path, /per_page=1&include_counts=true/);
 });
 
@@ -208,8 +208,8 @@ test("commands that interrupt publishers or viewers require confirmation", async
     assert.equal((await run([...args, "--yes"])).code, 0);
   }
   assert.deepEqual(api.calls(), [`DELETE ${ONE}`, `POST ${ONE}/rotate_keys`, `DELETE ${ONE}/outputs/${OUTPUT}`]);
-  assert.equal((await run(["disable", UID])).stdout, `${UID} is disabled\n`);
-  assert.equal((await run(["enable", UID])).stdout, `${UID} is enabled\n`);
+  assert.equal((await run(["disable", UID])).stdout, `Disabled ${UID}\n`);
+  assert.equal((await run(["enable", UID])).stdout, `Enabled ${UID}\n`);
 });
 
 test("shows outputs without their secrets, and reads the key of an output from the environment", async (t) => {

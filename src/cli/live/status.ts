@@ -49,7 +49,7 @@ export const statusLines = (
         ({ uid, enabled, status }) =>
           [
             "output",
-            `${uid} ${enabled ? (status === null ? "not tried yet" : status.state) : "off"}${status?.reason === undefined ? "" : `: ${oneLine(status.reason)}`}`,
+            `${uid} ${enabled ? (status === null ? "not attempted yet" : status.state) : "off"}${status?.reason === undefined ? "" : `: ${oneLine(status.reason)}`}`,
           ] as const,
       ),
     ],

@@ -11,8 +11,8 @@ export function splitObject(path: string): { bucket: string; key: string } {
   if (bucket === undefined)
     throw commandErrors.badContent({
       what: path,
-      reason: "it does not name an object",
-      fix: "Write <bucket>/<key>: files/reports/2026.pdf",
+      reason: "it does not specify an object",
+      fix: "Use the form <bucket>/<key>, for example files/reports/2026.pdf",
     });
   return { bucket, key: key! };
 }
@@ -24,7 +24,7 @@ export function fileNameOf(key: string): string {
     throw commandErrors.badContent({
       what: key,
       reason: "its last part is not a file name",
-      fix: "Say where to with --file.",
+      fix: "Specify the target with --file.",
     });
   return name;
 }

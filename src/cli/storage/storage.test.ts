@@ -78,10 +78,7 @@ test("a value is uploaded from an argument, file or standard input with its meta
   assert.match((await put(["--path", "none"])).stderr, /Cannot read none: there is no such file/);
   await runCli(["kv", "key", "get", "a/b c", "-b", "NOTES", "--file", "out.bin"], { cwd, api });
   assert.ok((await readFile(join(cwd, "out.bin"))).equals(bytes));
-  assert.equal(
-    (await runCli(["kv", "key", "delete", "a/b c", "-b", "NOTES"], { cwd, api })).stdout,
-    "a/b c is deleted\n",
-  );
+  assert.equal((await runCli(["kv", "key", "delete", "a/b c", "-b", "NOTES"], { cwd, api })).stdout, "Deleted a/b c\n");
 });
 
 test("bulk files are validated before anything is sent, and sent in batches", async (t) => {
@@ -136,7 +133,7 @@ test("an object is uploaded from a file or a pipe and downloaded again; its key 
   assert.equal(
     (await runCli(["r2", "object", "put", path, "--file", "in.bin", "--content-type", "image/png"], { cwd, api }))
       .stdout,
-    `${path} is written: 1.9 MB\n`,
+    `Uploaded ${path} (1.9 MB)\n`,
   );
   assert.equal((await runCli(["r2", "object", "put", path, "--pipe"], { cwd, api, stdin: bytes })).code, 0);
   assert.ok(api.seen.every(({ body }) => body.equals(bytes)));
@@ -147,11 +144,11 @@ test("an object is uploaded from a file or a pipe and downloaded again; its key 
       [undefined, "chunked", undefined],
     ],
   );
-  assert.equal((await runCli(["r2", "object", "get", path], { cwd, api })).stdout, "ü.bin is written: 1.9 MB\n");
+  assert.equal((await runCli(["r2", "object", "get", path], { cwd, api })).stdout, "Wrote ü.bin (1.9 MB)\n");
   assert.ok((await readFile(join(cwd, "ü.bin"))).equals(bytes));
   for (const [args, why] of [
     [["put", path], /one of --file and --pipe/],
-    [["get", "files"], /it does not name an object/],
+    [["get", "files"], /it does not specify an object/],
     [["get", "files/a/.."], /its last part is not a file name/],
     [["get", path, "--file", "no/such/place"], /Cannot write no\/such\/place/],
   ] as const)
@@ -229,7 +226,7 @@ test("a file is uploaded without the token to the URL the server returns, then i
   );
   assert.equal(
     (await runCli(["d1", "execute", "DB", "--file", "f.sql", "--yes"], { cwd, api })).stdout,
-    "f.sql: 1 statement run\n",
+    "f.sql: 1 statement executed\n",
   );
   const upload = api.seen.find(({ path }) => path === "/put/here")!;
   assert.deepEqual([upload.body.toString(), upload.headers.authorization], [sql, undefined]);
@@ -302,8 +299,8 @@ test("migrations are numbered, listed and applied in order, and each is recorded
   const run = (...args: string[]) => runCli(["d1", "migrations", ...args], { cwd, api });
   assert.deepEqual((await run("list", "DB", "--json")).json, ["0002_second.sql", "0010_it's.sql"]);
   assert.equal((await run("apply", "letters")).code, 1);
-  assert.equal((await run("apply", "letters", "--yes")).stdout, "0002_second.sql ran\n0010_it's.sql ran\n");
-  assert.equal((await run("list", "DB")).stdout, "DB has all migrations\n");
+  assert.equal((await run("apply", "letters", "--yes")).stdout, "Applied 0002_second.sql\nApplied 0010_it's.sql\n");
+  assert.equal((await run("list", "DB")).stdout, "DB has no pending migrations\n");
   assert.ok(
     api.seen.some(
       (seen) => sqlOf(seen) === `CREATE TABLE b (x) -- no end\n;\nINSERT INTO "done" (name) VALUES ('0010_it''s.sql');`,

@@ -25,7 +25,7 @@ export function parseAccessRule(text: string): AccessRule {
     throw commandErrors.badContent({
       what: `--rule ${text}`,
       reason: "it is not a valid rule",
-      fix: "Like allow:country:DE,AT or block:ip:192.0.2.0/24,2001:db8::/32 or block:any",
+      fix: "For example allow:country:DE,AT or block:ip:192.0.2.0/24,2001:db8::/32 or block:any",
     });
   }
   const rule = { action: action as AccessRule["action"] };

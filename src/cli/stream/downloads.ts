@@ -21,12 +21,12 @@ export async function readyDownload(connection: ApiConnection, uid: string, type
   const made = await poll(async () => (await api.result<Downloads>("GET", path))[type], {
     until: (seen) => seen?.status !== "inprogress",
     changes: (seen) => String(seen?.percentComplete),
-    onSeen: (seen) => progress.step(`creating the ${FILES[type].what}: ${Math.floor(seen?.percentComplete ?? 0)} %`),
+    onSeen: (seen) => progress.step(`creating the ${FILES[type].what}: ${Math.floor(seen?.percentComplete ?? 0)}%`),
     stuck: (seen, minutes) =>
       videoErrors.stuck({
         uid,
         minutes,
-        state: `${Math.floor(seen?.percentComplete ?? 0)} % of the ${FILES[type].what} of ${uid} is created`,
+        state: `${Math.floor(seen?.percentComplete ?? 0)}% of the ${FILES[type].what} of ${uid} is created`,
       }),
   }).finally(() => progress.clear());
   if (made?.status !== "ready") throw videoErrors.downloadFailed({ uid });

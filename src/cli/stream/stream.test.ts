@@ -135,8 +135,8 @@ test("a list with more than one page is read to its end, or to the limit", async
   });
   assert.equal(stdout.split("\n").length, 1202);
   // Names are untrusted text.
-  assert.match(stdout, new RegExp(`^${UID} +a\\\\x1b\\[31mb +inprogress, 39 %`, "m"));
-  assert.equal(stderr, "1200 of 2300 videos: --limit shows more\n");
+  assert.match(stdout, new RegExp(`^${UID} +a\\\\x1b\\[31mb +inprogress, 39%`, "m"));
+  assert.equal(stderr, "1200 of 2300 videos: use --limit to show more\n");
   assert.match(api.seen.at(-1)!.path, /start=2026-11-01T00%3A00%3A00\.000Z/);
 });
 
@@ -154,7 +154,7 @@ test("waiting shows progress on a terminal, and fails with the reason if the vid
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /waiting until the video is playable: queued\r[^]*playable: inprogress, 39 %[^]*Cannot play the video \S+: It is too short \[ERR_DURATION_TOO_SHORT\]\nfix: Upload one of at least/,
+    /waiting until the video is playable: queued\r[^]*playable: inprogress, 39%[^]*Cannot play the video \S+: It is too short \[ERR_DURATION_TOO_SHORT\]\nfix: Upload one of at least/,
   );
   states.splice(0, 1, video({ state: "pendingupload" }));
   assert.match((await runCli(["stream", "download", UID], { cwd: folder, api })).stderr, /has not been uploaded yet/);

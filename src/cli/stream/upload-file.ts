@@ -56,7 +56,8 @@ async function sizeOf(file: string, shown: string): Promise<number> {
     );
   });
   if (!found.isFile()) throw commandErrors.fileUnreadable({ file: shown, reason: "it is not a file" });
-  if (found.size === 0) throw commandErrors.badContent({ what: shown, reason: "it is empty", fix: "Name a video." });
+  if (found.size === 0)
+    throw commandErrors.badContent({ what: shown, reason: "it is empty", fix: "Specify a video file." });
   return found.size;
 }
 
@@ -84,7 +85,7 @@ function uploadOf(address: string): { address: string; uid: string } {
     throw commandErrors.badContent({
       what: "--resume",
       reason: "it is not an upload URL",
-      fix: "It is printed when an upload stops.",
+      fix: "Use the URL printed when an upload stops.",
     });
   return { address: url.href, uid };
 }

@@ -36,11 +36,11 @@ export function videoPath({ base }: Pick<ApiConnection, "base">, uid: string): s
   return `${base}/stream${at`/${uid.toLowerCase()}`}`;
 }
 
-/** `inprogress, 39 %`, `ready`, `error: The file …` */
+/** `inprogress, 39%`, `ready`, `error: The file …` */
 export function stateText({ status: { state, pctComplete, errorReasonCode, errorReasonText } }: Video): string {
   if (state === "error") return oneLine(`error: ${errorReasonText} [${errorReasonCode}]`);
   const percent = Math.floor(Number(pctComplete));
-  return percent > 0 && percent < 100 ? `${state}, ${percent} %` : state;
+  return percent > 0 && percent < 100 ? `${state}, ${percent}%` : state;
 }
 
 export const lengthText = ({ duration }: Pick<Video, "duration">): string => (duration < 0 ? "" : clockText(duration));
@@ -86,8 +86,8 @@ export const videoLines = (video: Video, paint: Paint): string[] =>
       ["creator", shown(video.creator ?? "")],
       ["created", moment(video.created)],
       ["uploaded", video.uploaded === null ? undefined : moment(video.uploaded)],
-      ["deleted on", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
-      ["access", video.requireSignedURLs ? "with a token only: `reelpost stream token`" : undefined],
+      ["scheduled deletion", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
+      ["access", video.requireSignedURLs ? "token required: `reelpost stream token`" : undefined],
       ["origins", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
       ...addressFacts(video).slice(1),
       ["thumbnail", video.thumbnail],

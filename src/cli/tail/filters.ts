@@ -24,7 +24,7 @@ export function filtersOf(values: FilterValues): Record<string, unknown>[] {
     throw commandErrors.badContent({
       what: `--sampling-rate ${rate}`,
       reason: "it is not a number above 0 and at most 1",
-      fix: "For example --sampling-rate 0.1 for every tenth",
+      fix: "For example --sampling-rate 0.1 for every tenth record",
     });
   return [
     ...(rate === undefined ? [] : [{ sampling_rate: Number(rate) }]),

@@ -88,7 +88,7 @@ export async function readTail({
       else void (data as Blob).text().then(onFrame, () => {});
     });
     socket.addEventListener("close", ({ code, reason }) =>
-      resolve(code === 1000 ? undefined : reason === "" ? `the connection ended (${code})` : reason),
+      resolve(code === 1000 ? undefined : reason === "" ? `the connection was closed (${code})` : reason),
     );
     return promise.finally(() => {
       clearInterval(heartbeat);

@@ -17,9 +17,9 @@ export function collectBody(request: IncomingMessage): Promise<Buffer> {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => void chunks.push(chunk));
     request.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    request.on("error", (cause) => reject(new ClientGone("the client went away", { cause })));
+    request.on("error", (cause) => reject(new ClientGone("the client disconnected", { cause })));
     request.on("close", () => {
-      if (!request.complete) reject(new ClientGone("the client went away"));
+      if (!request.complete) reject(new ClientGone("the client disconnected"));
     });
   });
 }

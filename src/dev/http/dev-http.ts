@@ -75,10 +75,10 @@ export function createDevHttp({
     const { worker, path, query } = choice;
     const form = FORMS[path];
     if ((form !== undefined || path === SCHEDULED_PATH) && isCrossOrigin(request))
-      return sendTextError(response, 403, `${path} rejects requests from pages of other sites`);
+      return sendTextError(response, 403, `${path} rejects requests from other sites' pages`);
     if (form !== undefined) {
       if (request.method !== "POST")
-        return sendTextError(response, 405, `${path} takes a message with POST`, { allow: "POST" });
+        return sendTextError(response, 405, `${path} requires POST with a message`, { allow: "POST" });
       receive({ form, worker, query, request, response, continued }).catch((err: unknown) => failed(err, response));
       return;
     }
@@ -97,7 +97,7 @@ export function createDevHttp({
 
   async function onVideo(request: IncomingMessage, response: ServerResponse, continued: boolean) {
     if (!continued) response.writeContinue();
-    if (!(await video(request, response))) sendTextError(response, 404, "There is nothing of a video under this path.");
+    if (!(await video(request, response))) sendTextError(response, 404, "Not found: no video resource at this path.");
   }
 
   function answerHealth(response: ServerResponse) {

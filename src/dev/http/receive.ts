@@ -84,7 +84,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     if (source === undefined)
       return textReply(
         400,
-        "Invalid email. The body must be a whole message: headers with From and To, an empty line, the text",
+        "Invalid email. The body must be a complete message: headers including From and To, an empty line, and the text",
       );
     const message = await readOrDiscard(source);
     const [from] = message.from;
@@ -95,7 +95,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
       if (recipients.length === 0) return textReply(400, missing("To", message));
       return textReply(
         400,
-        `Invalid email. The To header has ${recipients.length} recipients, ${MAX_RECIPIENTS} at most are taken`,
+        `Invalid email. The To header has ${recipients.length} recipients; the maximum is ${MAX_RECIPIENTS}`,
       );
     }
     const whole = message.messageId === undefined ? await withMessageId(source, ids.messageId(from.domain)) : source;
@@ -162,8 +162,10 @@ const refusalText = (err: UserError) =>
   err.kind === "cannotParse" ? TEXTS.unparsable("Error", String(err.details.why)) : err.message;
 
 const missing = (field: "From" | "To", message: Message) =>
-  `Invalid email. The message has no ${field} header with an address in it, and that is where ${field === "From" ? "the sender" : "the recipient"} is taken from here` +
-  (message.fields.length === 0 ? ". It has no headers at all: they come first, then an empty line, then the text" : "");
+  `Invalid email. The message has no ${field} header with an address; ${field === "From" ? "the sender" : "the recipient"} is read from this header` +
+  (message.fields.length === 0
+    ? ". It has no headers: a message starts with headers, followed by an empty line and the text"
+    : "");
 
 async function* oneChunk(bytes: Uint8Array) {
   yield bytes;

@@ -36,7 +36,7 @@ export async function runScheduled({
   // Drains the body, so that the connection can be reused.
   request.resume();
   if (request.method !== "GET" && request.method !== "POST")
-    return answer(response, 405, `${SCHEDULED_PATH} is asked with GET or POST`, { allow: "GET, POST" });
+    return answer(response, 405, `${SCHEDULED_PATH} accepts only GET and POST`, { allow: "GET, POST" });
   const parameters = new URLSearchParams(query);
   const named = parameters.get("worker") ?? worker;
   if (!workers.includes(named)) return answer(response, 404, noSuchWorker(named, workers));
@@ -47,7 +47,7 @@ export async function runScheduled({
     return answer(
       response,
       400,
-      `time is a number of milliseconds since 1970, not ${JSON.stringify(time.slice(0, 100))}`,
+      `time must be a number of milliseconds since 1970, not ${JSON.stringify(time.slice(0, 100))}`,
     );
   const scheduledTime = new Date(time === null ? Date.now() : Number(time));
   const { outcome, exception } = await runtime.scheduled(named, { cron: parameters.get("cron") ?? "", scheduledTime });

@@ -111,7 +111,7 @@ function severalWorkersHint({ url, workers }: BannerContent, paint: Painter): st
   return [
     paint(
       "dim",
-      `Mail and requests go to ${workers[0]!.name}. For another worker put /cdn-cgi/worker/NAME before the path, or use NAME.localhost:`,
+      `Mail and requests go to ${workers[0]!.name}. For another worker, prefix the path with /cdn-cgi/worker/NAME or use NAME.localhost:`,
     ),
     `  ${url}/cdn-cgi/worker/${other}/`,
     `  ${url}/cdn-cgi/handler/email?worker=${other}&from=...&to=...`,

@@ -92,7 +92,7 @@ describe("the console", () => {
     assert.deepEqual(print(fetch), ["GET /a?b=1 200 3ms"]);
     assert.deepEqual(print({ ...fetch, status: undefined, outcome: "exceededCpu" }, { severalWorkers: true }), [
       "[inbox] GET /a?b=1 3ms",
-      "  exceeded its CPU time and was stopped",
+      "  exceeded its CPU limit and was stopped",
     ]);
   });
 

@@ -143,11 +143,11 @@ function createRenderer(
       case "sent":
         return [`${prefix(event.worker)}${actionLines(event, "").join("\n")}`].join("\n");
       case "refused":
-        return `${paint("bold", "email")}  ${oneLine(event.from) || "<>"} -> ${oneLine(event.to.join(", ")) || "nobody"}  ${paint("yellow", "refused")}\n  ${indent(oneLine(event.reason, 2000), "  ")}`;
+        return `${paint("bold", "email")}  ${oneLine(event.from) || "<>"} -> ${oneLine(event.to.join(", ")) || "(no recipient)"}  ${paint("yellow", "refused")}\n  ${indent(oneLine(event.reason, 2000), "  ")}`;
       case "built":
         return `${prefix(event.worker)}${paint("green", event.reason === "start" ? "ready" : "rebuilt")} ${event.worker} ${paint("dim", `${formatSize(event.bytes)} in ${formatMs(event.ms)}`)}`;
       case "unchanged":
-        return `${prefix(event.worker)}${paint("dim", `${event.worker}: nothing changed in the build`)}`;
+        return `${prefix(event.worker)}${paint("dim", `${event.worker}: the build is unchanged`)}`;
       case "build-failed":
         return `${prefix(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(cut(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the previous build keeps running")}` : ""}`;
       case "notice":
@@ -172,8 +172,8 @@ const block = (text: string) => (text.includes("\n") ? `\n  ${indent(text, "  ")
 const OUTCOMES: Record<EmailEvent["outcome"], string> = {
   ok: "ok",
   exception: "exception",
-  exceededCpu: "exceeded its CPU time and was stopped",
-  exceededMemory: "exceeded its memory and was stopped",
+  exceededCpu: "exceeded its CPU limit and was stopped",
+  exceededMemory: "exceeded its memory limit and was stopped",
   exceededWallTime: "took too long and was stopped",
   canceled: "canceled",
 };

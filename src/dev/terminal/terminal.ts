@@ -71,7 +71,7 @@ export function createTerminal({
           openBrowser(server.url).catch((err: unknown) =>
             report({
               event: "notice",
-              text: `No browser could be opened (${messageOf(err)}). The address is ${server.url}`,
+              text: `Could not open a browser (${messageOf(err)}). Open ${server.url}`,
             }),
           ),
       },

@@ -27,13 +27,13 @@ test("reports every syntax error of a JSON file with its position", () => {
     "5:1 error a value is missing here",
   ]);
   assert.deepEqual(problemsOf("a.json", ""), ["1:1 error a value is missing here"]);
-  assert.deepEqual(problemsOf("a.json", `{"a": "x`), ["1:7 error the text is not closed"]);
+  assert.deepEqual(problemsOf("a.json", `{"a": "x`), ["1:7 error the string is not closed"]);
 });
 
 test("warns about a duplicate name at its second occurrence", () => {
   assert.deepEqual(problemsOf("a.json", `{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 2}`), [
-    '2:16 warning "c" is written twice; the last one counts',
-    '3:2 warning "a" is written twice; the last one counts',
+    '2:16 warning duplicate field "c"; the last one is used',
+    '3:2 warning duplicate field "a"; the last one is used',
   ]);
 });
 
@@ -48,7 +48,7 @@ test("TOML: reads an unquoted date as text, and reports the position of an error
     compatibility_date: "2026-11-20",
   });
   assert.deepEqual(problemsOf("a.toml", 'a = 1\nb = "x\n'), [
-    "2:7 error the TOML is broken here: control characters are not allowed in strings",
+    "2:7 error invalid TOML: control characters are not allowed in strings",
   ]);
 });
 

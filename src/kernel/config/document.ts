@@ -44,16 +44,11 @@ export function parseDocument(file: string, text: string): ConfigDocument {
   const plain = text.startsWith("\uFEFF") ? text.slice(1) : text;
   const syntax = file.endsWith(".toml") ? "toml" : "json";
   if (plain.length > MAX_LENGTH)
-    return broken(
-      file,
-      plain,
-      syntax,
-      `the file is ${plain.length} characters long; a configuration file may have ${MAX_LENGTH}`,
-    );
+    return broken(file, plain, syntax, `the file is ${plain.length} characters long; the maximum is ${MAX_LENGTH}`);
   try {
     return syntax === "toml" ? parseTomlDocument(file, plain) : parseJsonDocument(file, plain);
   } catch (thrown) {
-    if (thrown instanceof RangeError) return broken(file, plain, syntax, "the values are nested too deeply to be read");
+    if (thrown instanceof RangeError) return broken(file, plain, syntax, "the values are nested too deeply");
     throw thrown;
   }
 }
@@ -98,23 +93,23 @@ const firstOfEachLine = (problems: Problem[]) =>
 
 /** The parser's messages name tokens; these messages say what to type. */
 const JSON_ERRORS: Record<string, [message: string, fix?: string]> = {
-  InvalidSymbol: ["this is not JSON", 'text stands in double quotes: "text"'],
+  InvalidSymbol: ["this is not JSON", 'put text in double quotes: "text"'],
   InvalidNumberFormat: ["this is not a number"],
-  PropertyNameExpected: ["a field name is missing here", 'field names stand in double quotes: "name"'],
+  PropertyNameExpected: ["a field name is missing here", 'put field names in double quotes: "name"'],
   ValueExpected: ["a value is missing here"],
   ColonExpected: ["a colon is missing here", 'write "name": value'],
   CommaExpected: ["a comma is missing here"],
   CloseBraceExpected: ["a closing brace is missing: }"],
   CloseBracketExpected: ["a closing bracket is missing: ]"],
-  EndOfFileExpected: ["the configuration ends before this", "remove what follows the last }"],
-  UnexpectedEndOfString: ["the text is not closed", 'close it with "; a line break inside is written \\n'],
+  EndOfFileExpected: ["there is unexpected text after the configuration", "remove everything after the last }"],
+  UnexpectedEndOfString: ["the string is not closed", 'close it with "; write a line break inside as \\n'],
   UnexpectedEndOfComment: ["the comment is not closed", "close it with */"],
-  InvalidEscapeCharacter: ["this escape is not one of JSON's", String.raw`a backslash itself is written \\`],
+  InvalidEscapeCharacter: ["this is not a valid JSON escape", String.raw`write a backslash as \\`],
 };
 
 function jsonError({ error }: ParseError): [message: string, fix?: string] {
   const name = printParseErrorCode(error);
-  return JSON_ERRORS[name] ?? [`the JSON is broken here (${name})`];
+  return JSON_ERRORS[name] ?? [`invalid JSON (${name})`];
 }
 
 /** JSON parsers silently keep the last of two duplicate names; report them. */
@@ -126,7 +121,7 @@ function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Probl
       const name = String(child.children?.[0]?.value);
       if (seen.has(name))
         problems.push(
-          warningAt(at(child.offset), `"${name}" is written twice; the last one counts`, "keep one of them"),
+          warningAt(at(child.offset), `duplicate field "${name}"; the last one is used`, "remove one of them"),
         );
       seen.add(name);
     }
@@ -151,7 +146,7 @@ function parseTomlDocument(file: string, text: string): ConfigDocument {
   } catch (thrown) {
     if (!(thrown instanceof TomlError)) throw thrown;
     // The first line is the message; a code excerpt follows it.
-    const message = messageOf(thrown).split("\n")[0]!.replace("Invalid TOML document: ", "the TOML is broken here: ");
+    const message = messageOf(thrown).split("\n")[0]!.replace("Invalid TOML document: ", "invalid TOML: ");
     const place = { file, line: thrown.line, column: thrown.column };
     return { file, text, syntax: "toml", value: undefined, problems: [errorAt(place, message)], locate: () => place };
   }

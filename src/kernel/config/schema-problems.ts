@@ -89,7 +89,7 @@ function describeIssue(
         `${name} is not ${meta.description === undefined ? "well formed" : article(meta.description)}: ${shown(input)}`,
       );
     case "invalid_key":
-      return withFix(`${name} is not a name that can be used here`);
+      return withFix(`${name} is not a valid name`);
     default:
       return withFix(`${name} ${issue.message}`);
   }

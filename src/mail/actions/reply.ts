@@ -54,12 +54,12 @@ export function createReply({
     if (from.domain !== domain)
       throw mailErrors.senderNotAllowed({
         address: from.address,
-        fix: `Reply from an address of ${domain}, where the message came in.`,
+        fix: `Reply from an address in ${domain}, the domain that received the message.`,
       });
     if (!sameAddress(to, live.from))
       throw mailErrors.recipientNotAllowed({
         address: to,
-        fix: `A reply goes to the sender of the message: ${live.from}.`,
+        fix: `A reply must be sent to the sender of the message: ${live.from}.`,
       });
   }
 
@@ -86,7 +86,7 @@ export function createReply({
       once(async () => {
         const from = parseAddress(fromText);
         if (from === undefined)
-          throw mailErrors.senderNotAllowed({ address: fromText, fix: "Give one address without a name." });
+          throw mailErrors.senderNotAllowed({ address: fromText, fix: "Pass one address without a name." });
         checkEnds(from, to);
         const reply = await readRaw(spool, raw, { from, maxBytes: spool.maxBytes });
         try {

@@ -10,14 +10,14 @@ export const MAX_REFERENCES = 100;
  */
 export function whyNotReplyable({ from, message, verdict }: LiveMail): string | undefined {
   const word = (name: string) => headerValue(message.fields, name)?.split(";")[0]!.trim().toLowerCase();
-  if (from === "") return "It has the null sender: it is a bounce or another notice, and nobody reads answers to it.";
+  if (from === "") return "It has a null sender: it is a bounce or another notification that cannot be replied to.";
   // Without this check, forged senders would make the worker flood other people with replies.
   if (verdict !== undefined && verdict.dmarc.result !== "pass")
-    return `It does not pass DMARC (${verdict.dmarc.result}): its sender may be another.`;
-  if (message.messageId === undefined) return "It has no Message-ID that a reply could name.";
+    return `It does not pass DMARC (${verdict.dmarc.result}): its sender may be forged.`;
+  if (message.messageId === undefined) return "It has no Message-ID for the reply to refer to.";
   if (!["none", undefined].includes(word("x-auto-response-suppress")))
-    return "It asks for no automatic answers (X-Auto-Response-Suppress).";
-  if (!["no", undefined].includes(word("auto-submitted"))) return "A machine sent it (Auto-Submitted).";
+    return "It requests no automatic replies (X-Auto-Response-Suppress).";
+  if (!["no", undefined].includes(word("auto-submitted"))) return "It was sent automatically (Auto-Submitted).";
   if (
     headerValues(message.fields, "precedence").some((value) => ["bulk", "junk", "list"].includes(value.toLowerCase()))
   )

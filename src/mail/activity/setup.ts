@@ -60,7 +60,7 @@ export function setUpActivity(
   }
   const lost = metrics.gauge(
     "reelpost_mail_log_lost_steps",
-    "Steps of messages that the log could not keep up with, since the start",
+    "Number of message steps dropped since the start because the activity log could not keep up",
   );
   // prom-client calls `collect` when metrics are scraped.
   Object.assign(lost, { collect: () => lost.set(activity.lost()) });

@@ -226,7 +226,7 @@ export function statusConformance(engine: TestEngine): void {
       assert.deepEqual(Object.fromEntries(items.map((entry) => [entry.to, [entry.status, entry.error]])), {
         "queued@here.example": ["queued", null],
         "failed@here.example": ["deliveryFailed", "me@else.example: 550 5.1.1 no such user"],
-        "lost@here.example": ["unknown", "the server stopped before it logged the outcome"],
+        "lost@here.example": ["unknown", "the server stopped before the outcome was logged"],
         "current@here.example": ["received", null],
       });
       assert.equal(await activity.settleInterrupted(queue, before), 0, "each message is processed once");

@@ -49,7 +49,7 @@ export function errorOf(entry: Entry): { cause: string | null; text: string } | 
     };
   if (entry.status === "error" && handled !== undefined)
     return { cause: null, text: `the worker ended with: ${String(thrown ?? handled.detail["outcome"])}` };
-  if (entry.status === "unknown") return { cause: null, text: "the server stopped before it logged the outcome" };
+  if (entry.status === "unknown") return { cause: null, text: "the server stopped before the outcome was logged" };
   if (entry.status === "rejected" && handled !== undefined)
     return { cause: null, text: String(handled.detail["rejected"]) };
   return undefined;

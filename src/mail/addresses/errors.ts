@@ -12,7 +12,7 @@ export const addressErrors = defineErrors("email-routing", {
   badAddress: {
     code: 2905,
     http: 422,
-    message: "{address} is not an e-mail address",
+    message: "{address} is not an email address",
     fix: "Use one address like user@example.com with at most {limit} characters.",
   },
   tooSoon: {

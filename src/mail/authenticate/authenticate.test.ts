@@ -120,9 +120,9 @@ test("DMARC: `reject` leads to 550 5.7.1, `quarantine` is tagged, `none` is acce
   const set = await check(from("x@other.example"), mail("From: x@q.example\n\nHello\n"));
   assert.deepEqual(
     [set.accept, set.quarantine, set.why],
-    [true, true, "DMARC of q.example fails, whose policy is to quarantine"],
+    [true, true, "DMARC fails for q.example, whose policy is quarantine"],
   );
-  assert.match(set.fields, /\r\nX-Reelpost-Quarantine: DMARC of q\.example fails/);
+  assert.match(set.fields, /\r\nX-Reelpost-Quarantine: DMARC fails for q\.example/);
   assert.match(set.summary, /dmarc=fail header\.from=q\.example policy\.dmarc=quarantine/);
   const sub = await check(from("x@other.example"), mail("From: x@sub.a.example\n\nHello\n"));
   assert.deepEqual([sub.quarantine, sub.dmarc.policy], [true, "quarantine"]);

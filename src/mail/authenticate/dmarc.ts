@@ -26,7 +26,7 @@ export async function checkDmarc(
       dmarc: {
         result: "permerror",
         aligned: {},
-        why: authors === "none" ? "From names no domain" : "From names several authors",
+        why: authors === "none" ? "From has no domain" : "From has several authors",
       },
       authors,
     };

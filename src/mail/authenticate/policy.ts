@@ -78,7 +78,7 @@ export function decide(mail: Case, policy: AuthenticationPolicy): Decision {
 function checkAuthors({ authors }: Case, { noAuthor, severalAuthors }: AuthenticationPolicy): Decision {
   if (authors === "one") return ACCEPT;
   const what = authors === "none" ? "no author's domain" : "several authors";
-  return act(authors === "none" ? noAuthor : severalAuthors, `From names ${what}`, () =>
+  return act(authors === "none" ? noAuthor : severalAuthors, `From has ${what}`, () =>
     mailErrors.authorUnclear({ what }),
   );
 }
@@ -90,8 +90,8 @@ function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolic
   if (action === "accept" || isSealedByTrusted(arc, policy)) return ACCEPT;
   // RFC 7489 6.6.2, RFC 9989 5.3: a failed lookup might have aligned.
   if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary))
-    return unclear(`whether ${dmarc.from} stands behind it`, policy);
-  return act(action, `DMARC of ${dmarc.from} fails, whose policy is to ${dmarc.policy}`, () =>
+    return unclear(`whether ${dmarc.from} authorized the message`, policy);
+  return act(action, `DMARC fails for ${dmarc.from}, whose policy is ${dmarc.policy}`, () =>
     mailErrors.dmarcRejected({ domain: dmarc.from }),
   );
 }
@@ -123,7 +123,7 @@ function checkRequired({ spf, dkim, ip }: Case, policy: AuthenticationPolicy): D
 
 function checkSpfFail({ spf, ip }: Case, { spfFail }: AuthenticationPolicy): Decision {
   if (spf.result !== "fail") return ACCEPT;
-  return act(spfFail, `SPF of ${spf.domain} fails`, () => mailErrors.spfRejected({ domain: spf.domain, ip }));
+  return act(spfFail, `SPF fails for ${spf.domain}`, () => mailErrors.spfRejected({ domain: spf.domain, ip }));
 }
 
 const isTemporary = ({ result }: Pick<DkimResult, "result">) => result === "temperror";

@@ -35,11 +35,11 @@ export function boundedResolver(
   let queryCount = 0;
 
   async function ask(name: string, type: LookupType): Promise<unknown[]> {
-    if (!isName(name)) throw lookupError("ENOTFOUND", `${type} ${name.slice(0, 80)}: no name that DNS can have`);
+    if (!isName(name)) throw lookupError("ENOTFOUND", `${type} ${name.slice(0, 80)}: not a valid DNS name`);
     const left = deadline - clock.now();
     if (left <= 0) throw lookupError("ETIMEOUT", `${type} ${name}: lookup time limit exceeded`);
     if (queryCount >= lookups)
-      throw lookupError("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
+      throw lookupError("ETIMEOUT", `${type} ${name}: more than ${lookups} DNS queries for one message`);
     queryCount++;
     return within(
       Promise.resolve()
@@ -75,7 +75,7 @@ const withoutInsides = (name: string, type: LookupType) => (err: unknown) => {
 async function within<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {
   const done = new AbortController();
   const late = clock.sleep(ms, done.signal).then(() => {
-    throw lookupError("ETIMEOUT", `${what}: no answer in ${ms} ms`);
+    throw lookupError("ETIMEOUT", `${what}: no response in ${ms} ms`);
   });
   late.catch(() => {});
   answer.catch(() => {});

@@ -66,7 +66,9 @@ export function createReporter(parts: ReporterDeps): Reporter {
     for (const group of Map.groupBy(rest, ([, { action }]) => action).values()) {
       // The caller retries, so a flood of failures is reported eventually without a flood of reports.
       if ((await table.count(`to ${failure.to.toLowerCase()}`, clock.now())) > perSender)
-        throw new Fault(`${failure.to} has been sent ${perSender} delivery reports in this hour: the next one waits`);
+        throw new Fault(
+          `${failure.to} has been sent ${perSender} delivery reports in the last hour: the next one is postponed`,
+        );
       await send({ ...failure, recipients: group.map(([, one]) => one) });
       // Marked after the report, not before it: a process that dies in between then reports twice instead of never.
       await table.mark(

@@ -257,7 +257,7 @@ test("announces the size of the converted message", async () => {
   const small = await send(await ownMail(`From: app@here.example\n\n${"ü".repeat(5000)}\n`), { ...OLD, size: 12_000 });
   assert.match(
     small.said,
-    /^permanent 552 5\.3\.4 .* takes 12000 octets/,
+    /^permanent 552 5\.3\.4 .* accepts at most 12000 bytes/,
     "the converted message exceeds the server's limit",
   );
 });

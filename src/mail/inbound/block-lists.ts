@@ -37,7 +37,7 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
   async function inTime<T>(answer: Promise<T>): Promise<T> {
     const done = new AbortController();
     const late = clock.sleep(withinMs, done.signal).then(() => {
-      throw new Error(`no answer in ${withinMs} ms`);
+      throw new Error(`no response in ${withinMs} ms`);
     });
     late.catch(() => {});
     try {

@@ -11,7 +11,7 @@ export function foldReplies(settled: DeliveryResult[]): SmtpReply {
   const first = failed.find((one) => one.temporary) ?? failed[0]!;
   if (settled.length === 1) return first.reply;
   const named = failed.filter((one) => one.temporary === first.temporary).map((one) => `<${one.rcpt}>`);
-  const others = failed.length === settled.length ? "" : "; the other recipients have it";
+  const others = failed.length === settled.length ? "" : "; the other recipients received it";
   return {
     ...first.reply,
     text: `${first.reply.text} (${named.slice(0, 5).join(" ")}${named.length > 5 ? ` and ${named.length - 5} more` : ""}${others})`,

@@ -117,7 +117,7 @@ test("a bare line end in commands ends the session before any of them is execute
     const client = await rawClient(port);
     await client.reply();
     await client.say("EHLO x\r\n");
-    assert.equal(await client.say(bytes), "500 5.5.2 Error: commands end in CR LF, a bare CR or LF was received");
+    assert.equal(await client.say(bytes), "500 5.5.2 Error: bare CR or LF received, commands must end with CR LF");
     assert.equal(await client.rest(), "");
     client.socket.destroy();
   }
@@ -352,10 +352,10 @@ test("the single reply for several recipients reflects every result", async (t) 
     [["ok@x.example", "ok2@x.example"], "250 2.6.0 Message accepted"],
     [["no@x.example"], "555 5.7.1 no thanks"],
     [["no@x.example", "no2@x.example"], "555 5.7.1 no thanks (<no@x.example> <no2@x.example>)"],
-    [["ok@x.example", "no@x.example"], "555 5.7.1 no thanks (<no@x.example>; the other recipients have it)"],
+    [["ok@x.example", "no@x.example"], "555 5.7.1 no thanks (<no@x.example>; the other recipients received it)"],
     [
       ["ok@x.example", "no@x.example", "later@x.example"],
-      "451 4.3.0 later (<later@x.example>; the other recipients have it)",
+      "451 4.3.0 later (<later@x.example>; the other recipients received it)",
     ],
   ] as const) {
     const client = await upToData(port, { to: [...to] });

@@ -8,10 +8,10 @@ type Name = "smtp" | "submission";
 export function meterSmtp(metrics: Metrics) {
   const refusals = metrics.counter(
     "reelpost_smtp_refusals_total",
-    "Refusals before anybody received a message, by the command that was answered",
+    "Total number of rejections before a message was accepted, by SMTP command",
     ["listener", "stage", "code"],
   );
-  const connections = metrics.gauge("reelpost_smtp_connections", "Clients that are connected", ["listener"]);
+  const connections = metrics.gauge("reelpost_smtp_connections", "Number of connected clients", ["listener"]);
   const listeners: [Name, Pick<SmtpListener, "connections">][] = [];
   Object.assign(connections, {
     collect: () => {

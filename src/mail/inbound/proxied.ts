@@ -11,7 +11,7 @@ export function readProxied(
   done: (err?: Error, client?: { ip: string; port: number }) => void,
 ): void {
   let bytes = Buffer.alloc(0);
-  const timer = setTimeout(() => finish(new Error("it did not come in time")), withinMs).unref();
+  const timer = setTimeout(() => finish(new Error("it did not arrive in time")), withinMs).unref();
 
   function finish(err?: Error, client?: { ip: string; port: number }) {
     clearTimeout(timer);
@@ -22,7 +22,7 @@ export function readProxied(
   }
 
   function gone() {
-    finish(new Error("the connection ended before it"));
+    finish(new Error("the connection ended before the header"));
   }
 
   function read() {

@@ -27,7 +27,7 @@ export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, V2_MAX));
   if (isPrefix(start, V2_SIGNATURE)) return start.length < V2_FIXED ? { state: "short" } : readV2(start);
   if (isPrefix(start, Buffer.from("PROXY "))) return readV1(start);
-  return bad("it begins with neither PROXY nor the signature of version 2");
+  return bad("it starts with neither PROXY nor the version 2 signature");
 }
 
 /** True if one of the buffers is a prefix of the other. */
@@ -38,33 +38,34 @@ function isPrefix(bytes: Buffer, of: Buffer): boolean {
 
 function readV1(bytes: Buffer): ProxyHeader {
   const end = bytes.subarray(0, V1_MAX).indexOf("\r\n");
-  if (end === -1) return bytes.length < V1_MAX ? { state: "short" } : bad(`its line has more than ${V1_MAX} octets`);
+  if (end === -1) return bytes.length < V1_MAX ? { state: "short" } : bad(`its line has more than ${V1_MAX} bytes`);
   const length = end + 2;
   const line = bytes.toString("latin1", 0, end);
   // Anything after UNKNOWN is ignored.
   if (/^PROXY UNKNOWN(?: |$)/.test(line)) return { state: "whole", length };
   const [, family, source = "", target = "", sourcePort, targetPort] =
     /^PROXY TCP([46]) (\S+) (\S+) (\d{1,5}) (\d{1,5})$/.exec(line) ?? [];
-  if (family === undefined) return bad("its line is not that of version 1");
+  if (family === undefined) return bad("its line is not a valid version 1 header");
   const fits = family === "4" ? isIPv4 : isIPv6;
-  if (!fits(source) || !fits(target) || source.includes("%")) return bad(`its addresses are not those of TCP${family}`);
-  if (Number(sourcePort) > 65_535 || Number(targetPort) > 65_535) return bad("its ports are none");
+  if (!fits(source) || !fits(target) || source.includes("%"))
+    return bad(`its addresses are not valid for TCP${family}`);
+  if (Number(sourcePort) > 65_535 || Number(targetPort) > 65_535) return bad("its ports are invalid");
   return { state: "whole", length, client: { ip: source.toLowerCase(), port: Number(sourcePort) } };
 }
 
 function readV2(bytes: Buffer): ProxyHeader {
   const [version, command] = [bytes[12]! >> 4, bytes[12]! & 15];
-  if (version !== 2) return bad(`its version is ${version}`);
-  if (command > 1) return bad(`its command is ${command}`);
+  if (version !== 2) return bad(`unsupported version ${version}`);
+  if (command > 1) return bad(`unsupported command ${command}`);
   const length = V2_FIXED + bytes.readUInt16BE(14);
-  if (length > V2_MAX) return bad(`it has ${length} octets`);
+  if (length > V2_MAX) return bad(`it has ${length} bytes`);
   if (bytes.length < length) return { state: "short" };
   const [family, transport] = [bytes[13]! >> 4, bytes[13]! & 15];
   // LOCAL, UNSPEC, and non-IP families: only the address of the connection is known.
   if (command === 0 || transport === 0 || (family !== 1 && family !== 2)) return { state: "whole", length };
-  if (transport !== 1) return bad("it is about datagrams");
+  if (transport !== 1) return bad("it is for datagrams");
   const octets = family === 1 ? 4 : 16;
-  if (length < V2_FIXED + octets * 2 + 4) return bad("its addresses are cut off");
+  if (length < V2_FIXED + octets * 2 + 4) return bad("its addresses are truncated");
   const source = bytes.subarray(V2_FIXED, V2_FIXED + octets);
   return {
     state: "whole",

@@ -79,7 +79,10 @@ for (const [action, answer, verdict] of [
   [
     "soft reject",
     {},
-    { action: "refuse", reply: { code: 451, enhanced: "4.7.1", text: "Message is refused for now, try again later" } },
+    {
+      action: "refuse",
+      reply: { code: 451, enhanced: "4.7.1", text: "Message temporarily rejected, try again later" },
+    },
   ],
   ["greylist", {}, { action: "refuse", reply: { code: 451, enhanced: "4.7.1", text: "Greylisted, try again later" } }],
   [

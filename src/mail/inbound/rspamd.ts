@@ -38,7 +38,7 @@ export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): Content
           signal: AbortSignal.timeout(withinMs),
         });
         const text = await textOf(response);
-        if (response.status !== 200) throw new Error(`rspamd answered with status ${response.status}`);
+        if (response.status !== 200) throw new Error(`rspamd responded with status ${response.status}`);
         return verdictOf(answerSchema.parse(JSON.parse(text)));
       } finally {
         // fetch() does not close the request body when rspamd cannot be reached.
@@ -69,7 +69,7 @@ async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk as Uint8Array, { stream: true });
-    if (text.length > MAX_ANSWER) throw new Error(`rspamd's answer is larger than ${MAX_ANSWER} characters`);
+    if (text.length > MAX_ANSWER) throw new Error(`the response of rspamd exceeds ${MAX_ANSWER} characters`);
   }
   return text;
 }
@@ -88,7 +88,7 @@ function verdictOf({
     case "reject":
       return refuse(554, "5.7.1", said || "Message is spam");
     case "soft reject":
-      return refuse(451, "4.7.1", said || "Message is refused for now, try again later");
+      return refuse(451, "4.7.1", said || "Message temporarily rejected, try again later");
     case "greylist":
       return refuse(451, "4.7.1", said || "Greylisted, try again later");
     // The subject is signed by the sender, so the result is in a separate field.

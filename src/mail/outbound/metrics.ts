@@ -5,16 +5,16 @@ import type { TraceEvent } from "../messages/index.ts";
 export function meterOutbound(metrics: Metrics) {
   const steps = metrics.counter(
     "reelpost_mail_outbound_total",
-    "Recipients of mail on its way out, by what happened: queued, deferred, delivered, bounced",
+    "Total number of outbound delivery steps per recipient: queued, deferred, delivered, bounced",
     ["step", "way"],
   );
   const waiting = metrics.gauge(
     "reelpost_mail_outbound_waiting",
-    "Recipients that wait in the queue, all processes together",
+    "Number of recipients waiting in the queue, across all processes",
   );
   const paused = metrics.gauge(
     "reelpost_mail_outbound_paused",
-    "Destinations and hosts that this process leaves alone for a while, after failures",
+    "Number of destinations and hosts that this process has paused after failures",
   );
   return {
     count({ step, detail }: TraceEvent): void {

@@ -156,7 +156,10 @@ test("only a lost reply causes a second copy", async (t) => {
   const { service, clock } = await open(t, host);
   const { id } = await service.enqueue(mail(["b@there.example"]));
   await until(async () => (await service.get(id!))!.recipients[0]!.state === "deferred");
-  assert.match((await service.get(id!))!.recipients[0]!.reply!.text, /lost after the message, before its answer/);
+  assert.match(
+    (await service.get(id!))!.recipients[0]!.reply!.text,
+    /lost after the message was sent, before the reply/,
+  );
   clock.advance(2 * MINUTE);
   await until(async () => (await service.get(id!))!.recipients[0]!.state === "delivered");
   assert.equal(kept.length, 2);

@@ -55,12 +55,12 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
       return mail.to.map((rcpt) => ({
         rcpt,
         outcome: "temporary",
-        reply: reply(451, "4.3.2", "Too many messages are being passed on, try again later"),
+        reply: reply(451, "4.3.2", "Too many messages are being relayed, try again later"),
       }));
     busy++;
     // AbortSignal.timeout() would fire for every message, long after most of them are done.
     const budget = new AbortController();
-    const timer = setTimeout(() => budget.abort(new Error(`not through within ${budgetMs} ms`)), budgetMs);
+    const timer = setTimeout(() => budget.abort(new Error(`not delivered within ${budgetMs} ms`)), budgetMs);
     try {
       const results = await relay(mail, signal ? AbortSignal.any([signal, budget.signal]) : budget.signal);
       for (const { rcpt, outcome, reply: said, host, tls } of results) {

@@ -36,17 +36,17 @@ test("parses smart host URLs", () => {
 test("reports invalid URLs, never with their password", () => {
   const bad: [string, RegExp][] = [
     ["relay.example", /cannot be read/],
-    ["http://relay.example", /neither smtp/],
+    ["http://relay.example", /does not start with smtp/],
     ["smtp://", /no host|cannot be read/],
     ["smtp://a b", /no host|cannot be read/],
-    ["smtp://relay.example/x", /follows/],
-    ["smtp://relay.example?tls=maybe", /tls is one of/],
-    ["smtp://relay.example?x=1", /no option x/],
-    ["smtp://me@relay.example", /belong together/],
+    ["smtp://relay.example/x", /after the port/],
+    ["smtp://relay.example?tls=maybe", /tls must be one of/],
+    ["smtp://relay.example?x=1", /unknown option x/],
+    ["smtp://me@relay.example", /set together/],
     ["smtp://me:%zz@relay.example", /hex digits/],
-    ["smtp://me:pw@relay.example?tls=none", /only over TLS/],
-    ["smtps://relay.example?tls=none", /smtps verifies/],
-    ["smtp://relay.example:0", /no port 0/],
+    ["smtp://me:pw@relay.example?tls=none", /requires TLS/],
+    ["smtps://relay.example?tls=none", /smtps always verifies/],
+    ["smtp://relay.example:0", /port 0 is invalid/],
     ["smtp://relay.example:99999", /cannot be read/],
   ];
   for (const [text, why] of bad)

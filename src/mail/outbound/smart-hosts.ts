@@ -18,19 +18,19 @@ export function readSmartHost(text: string): SmartHost {
   } catch {
     throw refuse("it cannot be read");
   }
-  if (url.protocol !== "smtp:" && url.protocol !== "smtps:")
-    throw refuse("it begins with neither smtp:// nor smtps://");
-  if ((url.pathname !== "" && url.pathname !== "/") || url.hash !== "") throw refuse("something follows the port");
+  if (url.protocol !== "smtp:" && url.protocol !== "smtps:") throw refuse("it does not start with smtp:// or smtps://");
+  if ((url.pathname !== "" && url.pathname !== "/") || url.hash !== "")
+    throw refuse("there is unexpected text after the port");
   const host = hostOf(url.hostname);
-  if (host === undefined) throw refuse("it names no host");
+  if (host === undefined) throw refuse("it has no host");
   const auth = authOf(url, refuse);
   const implicit = url.protocol === "smtps:";
   const tls = tlsOf(url, refuse);
   if (implicit && tls !== undefined && tls !== "verified")
-    throw refuse("smtps verifies the certificate, and takes no other tls");
-  if (auth !== undefined && (tls === "none" || tls === "opportunistic")) throw refuse("a password goes only over TLS");
+    throw refuse("smtps always verifies the certificate and accepts no other tls option");
+  if (auth !== undefined && (tls === "none" || tls === "opportunistic")) throw refuse("a password requires TLS");
   const port = url.port === "" ? (implicit ? 465 : auth === undefined ? 25 : 587) : Number(url.port);
-  if (port === 0) throw refuse("there is no port 0");
+  if (port === 0) throw refuse("port 0 is invalid");
   return {
     host,
     port,
@@ -57,7 +57,7 @@ function hostOf(hostname: string): string | undefined {
 
 function authOf({ username, password }: URL, refuse: (why: string) => Error): SmartHost["auth"] {
   if (username === "" && password === "") return undefined;
-  if (username === "" || password === "") throw refuse("a user and a password belong together");
+  if (username === "" || password === "") throw refuse("a user and a password must be set together");
   try {
     return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
   } catch {
@@ -66,11 +66,11 @@ function authOf({ username, password }: URL, refuse: (why: string) => Error): Sm
 }
 
 function tlsOf({ searchParams }: URL, refuse: (why: string) => Error): (typeof LEVELS)[number] | undefined {
-  for (const name of searchParams.keys()) if (name !== "tls") throw refuse(`there is no option ${name}`);
+  for (const name of searchParams.keys()) if (name !== "tls") throw refuse(`unknown option ${name}`);
   const level = searchParams.get("tls");
   if (level === null) return undefined;
   const found = LEVELS.find((one) => one === level);
-  if (found === undefined) throw refuse(`tls is one of ${LEVELS.join(", ")}`);
+  if (found === undefined) throw refuse(`tls must be one of ${LEVELS.join(", ")}`);
   return found;
 }
 

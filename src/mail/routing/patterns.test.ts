@@ -70,11 +70,11 @@ test("rejects patterns that are invalid, match everything, or match other domain
   );
   assert.match(
     reasonOf(() => glob("a@*.com")),
-    /a domain without them/,
+    /in the local part only/,
   );
   assert.match(
     reasonOf(() => glob("sales-*")),
-    /a domain without them/,
+    /in the local part only/,
   );
   assert.match(
     reasonOf(() => glob("sales-*@example.org")),

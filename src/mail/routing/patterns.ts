@@ -31,7 +31,7 @@ function globSource(glob: string, zone: string): string {
   const at = glob.lastIndexOf("@");
   const [local, domain] = [glob.slice(0, Math.max(0, at)), glob.slice(at + 1).toLowerCase()];
   if (local === "" || /[*?]/.test(domain))
-    throw invalid(`A glob is a local part with * and ? and a domain without them, like sales-*@${zone}.`);
+    throw invalid(`A glob is an address with * and ? in the local part only, such as sales-*@${zone}.`);
   if (local === "*") throw invalid(`${glob} matches all recipients: use the catch-all rule.`);
   if (!isWithin(domain, zone)) throw invalid(`${glob} is not in the zone ${zone}.`);
   return `${[...local].map((character) => (character === "*" ? "[^@]*" : character === "?" ? "[^@]" : RE2JS.quote(character))).join("")}@${RE2JS.quote(domain)}`;

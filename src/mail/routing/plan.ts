@@ -72,7 +72,7 @@ export function createPlanner(
     const found = new Map<string, { zone: Zone; wanted: Wanted[] }>();
     const seen = new Set<string>();
     const add = (zone: Zone, one: Wanted) => {
-      if (seen.has(one.target)) throw routingErrors.invalidInput({ reason: `${one.target} is there twice.` });
+      if (seen.has(one.target)) throw routingErrors.invalidInput({ reason: `${one.target} is listed twice.` });
       seen.add(one.target);
       const group = found.getOrInsertComputed(zone.id, () => ({ zone, wanted: [] }));
       group.wanted.push(one);
@@ -90,7 +90,7 @@ export function createPlanner(
       const name = domain === undefined ? undefined : readRecipient(`any@${domain}`)?.domain;
       if (name === undefined)
         throw routingErrors.invalidInput({
-          reason: `The target of a catch-all rule is like *@example.com, not ${JSON.stringify(target)}.`,
+          reason: `The target of a catch-all rule must have the form *@example.com, not ${JSON.stringify(target)}.`,
         });
       const zone = await routedIn(account, name, hidden);
       // Names under the zone's own name support only rules for single addresses.
@@ -125,7 +125,7 @@ export function createPlanner(
     if ((await scripts.byId(account, request.owner)) === undefined)
       throw routingErrors.unknownWorker({ worker: request.owner });
     if (request.rules.length + request.catchAll.length > MAX_WANTED)
-      throw routingErrors.invalidInput({ reason: `A Worker has at most ${MAX_WANTED} addresses.` });
+      throw routingErrors.invalidInput({ reason: `A Worker can have at most ${MAX_WANTED} addresses.` });
     const groups = await wanted(account, request);
     const planned = new Map<string, PlannedZone>();
     const group = (zone: Zone) =>

@@ -40,8 +40,8 @@ export function checkRule(
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f]/.test(name)) throw refuse("The name has a control character.");
   if (!Number.isInteger(priority) || priority < 0 || priority > MAX_PRIORITY)
-    throw refuse(`The priority is a whole number from 0 to ${MAX_PRIORITY}.`);
-  if (source !== "api" && source !== "wrangler") throw refuse("The source is api or wrangler.");
+    throw refuse(`The priority must be a whole number from 0 to ${MAX_PRIORITY}.`);
+  if (source !== "api" && source !== "wrangler") throw refuse("The source must be api or wrangler.");
   if (source === "wrangler" && (owner === undefined || owner === ""))
     throw refuse("owner_worker_tag is required when the source is wrangler.");
   if (owner !== undefined && owner.length > MAX_TAG)
@@ -65,7 +65,7 @@ export function checkMatcher(
 ): Matcher {
   const [matcher] = matchers;
   if (matcher === undefined || matchers.length > 1)
-    throw refuse(`A rule has one matcher; this has ${matchers.length}.`);
+    throw refuse(`A rule must have exactly one matcher; this one has ${matchers.length}.`);
   const { type, field = "to", value } = matcher;
   if (type === "all") {
     if (!catchAll) throw routingErrors.invalidOperation();
@@ -74,41 +74,42 @@ export function checkMatcher(
   const pattern = type === "glob" || type === "regex";
   if (type !== "literal" && !(pattern && extended))
     throw refuse(
-      `The type of a matcher is literal or all.${pattern ? " Set email.extended_rules on the server to use glob and regex." : ""}`,
+      `The type of a matcher must be literal or all.${pattern ? " Set email.extended_rules on the server to use glob and regex." : ""}`,
     );
-  if (catchAll) throw refuse("The matcher of the catch-all rule is of type all.");
-  if (field !== "to") throw refuse("The field of a matcher is to.");
+  if (catchAll) throw refuse("The matcher of the catch-all rule must be of type all.");
+  if (field !== "to") throw refuse("The field of a matcher must be to.");
   if (pattern) return checkPattern({ type, field, value: (value ?? "").trim() }, zone);
   return { type, field, value: checkRecipient(value, zone) };
 }
 
 function checkPattern(matcher: PatternMatcher, zone: string): Matcher {
   if (matcher.value === "" || matcher.value.length > MAX_VALUE)
-    throw refuse(`The value of a matcher has 1 to ${MAX_VALUE} characters.`);
+    throw refuse(`The value of a matcher must have 1 to ${MAX_VALUE} characters.`);
   compilePattern(matcher, zone);
   return matcher;
 }
 
 function checkRecipient(value: string | undefined, zone: string): string {
   const text = (value ?? "").trim();
-  if (text.length > MAX_VALUE) throw refuse(`The value of a matcher has at most ${MAX_VALUE} characters.`);
-  if (text.startsWith("*@")) throw refuse(`${text} is no address: use the catch-all rule for all recipients.`);
+  if (text.length > MAX_VALUE) throw refuse(`The value of a matcher can have at most ${MAX_VALUE} characters.`);
+  if (text.startsWith("*@")) throw refuse(`${text} is not an address: use the catch-all rule for all recipients.`);
   const recipient = readRecipient(text);
   if (recipient === undefined || recipient.domain === "")
-    throw refuse(`The value of a literal matcher is an address like user@${zone}.`);
+    throw refuse(`The value of a literal matcher must be an address such as user@${zone}.`);
   if (!isWithin(recipient.domain, zone)) throw refuse(`${text} is not an address of the zone ${zone}.`);
   return text;
 }
 
 export function checkAction(actions: RuleRequest["actions"], extended = false): RuleAction {
   const [action] = actions;
-  if (action === undefined || actions.length > 1) throw refuse(`A rule has one action; this has ${actions.length}.`);
+  if (action === undefined || actions.length > 1)
+    throw refuse(`A rule must have exactly one action; this one has ${actions.length}.`);
   const { type, value = [] } = action;
   if (type === "drop") {
     if (value.length > 0) throw refuse("Drop actions take no value.");
     return { type };
   }
-  if (type !== "forward" && type !== "worker") throw refuse("The type of an action is forward, worker or drop.");
+  if (type !== "forward" && type !== "worker") throw refuse("The type of an action must be forward, worker or drop.");
   if (type === "forward" && extended && value.length > 1) return { type, value: checkDestinations(value) };
   if (value.length !== 1)
     throw refuse(
@@ -121,19 +122,22 @@ export function checkAction(actions: RuleRequest["actions"], extended = false): 
 
 function checkActionValue(value: string): string {
   const text = value.trim();
-  if (text === "" || text.length > MAX_VALUE) throw refuse(`The value of an action has 1 to ${MAX_VALUE} characters.`);
+  if (text === "" || text.length > MAX_VALUE)
+    throw refuse(`The value of an action must have 1 to ${MAX_VALUE} characters.`);
   return text;
 }
 
 function checkDestination(value: string): string {
   const text = checkActionValue(value);
-  if ((readRecipient(text)?.domain ?? "") === "") throw refuse(`${text} is not an address to forward to.`);
+  if ((readRecipient(text)?.domain ?? "") === "") throw refuse(`${text} is not a valid address to forward to.`);
   return text;
 }
 
 function checkDestinations(values: readonly string[]): string[] {
   if (values.length > MAX_DESTINATIONS)
-    throw refuse(`A forward has at most ${MAX_DESTINATIONS} destination addresses; this has ${values.length}.`);
+    throw refuse(
+      `A forward action can have at most ${MAX_DESTINATIONS} destination addresses; this one has ${values.length}.`,
+    );
   const addresses = values.map(checkDestination);
   if (new Set(addresses.map((address) => recipientKey(readRecipient(address)!))).size < addresses.length)
     throw refuse("A destination address is listed twice.");

@@ -134,22 +134,22 @@ export function rulesConformance(engine: TestEngine): void {
       await verified("me@example.net");
       const drop = { type: "drop" };
       const wrong: [RuleRequest, RegExp][] = [
-        [{ matchers: [], actions: [drop] }, /one matcher; this has 0/],
+        [{ matchers: [], actions: [drop] }, /exactly one matcher; this one has 0/],
         [
           { matchers: [{ type: "literal", value: "a@example.com" }, { type: "all" }], actions: [drop] },
-          /one matcher; this has 2/,
+          /exactly one matcher; this one has 2/,
         ],
         [{ matchers: [{ type: "regex", value: ".*" }], actions: [drop] }, /literal or all/],
         [
           { matchers: [{ type: "literal", field: "from", value: "a@example.com" }], actions: [drop] },
-          /field of a matcher is to/,
+          /field of a matcher must be to/,
         ],
-        [ruleFor("nobody"), /address like user@example.com/],
-        [ruleFor("postmaster"), /address like user@example.com/],
+        [ruleFor("nobody"), /address such as user@example.com/],
+        [ruleFor("postmaster"), /address such as user@example.com/],
         [ruleFor("a@example.org"), /not an address of the zone example.com/],
         [ruleFor("*@example.com"), /use the catch-all rule/],
         [ruleFor(`${"x".repeat(90)}@example.com`), /at most 90 characters/],
-        [{ ...ruleFor("a@example.com"), actions: [] }, /one action; this has 0/],
+        [{ ...ruleFor("a@example.com"), actions: [] }, /exactly one action; this one has 0/],
         [
           ruleFor("a@example.com", { type: "forward", value: [] }),
           /^Invalid Input\. Forward actions must contain exactly one destination address\.$/,

@@ -50,7 +50,7 @@ export function onlyDestination(binding: SendEmailBinding): string {
   if (binding.destination_address !== undefined) return binding.destination_address;
   throw mailErrors.fieldMissing({
     field: "to",
-    fix: "Give at least one of to, cc and bcc, or set destination_address on the binding.",
+    fix: "Set at least one of to, cc and bcc, or destination_address on the binding.",
   });
 }
 

@@ -29,9 +29,9 @@ function readAttachment(entry: unknown, field: string, names: FieldNames): Attac
     throw mailErrors.invalidField({ field, why: "must be an object with content, filename and type" });
   const { content, filename, type, disposition, contentId } = entry as Record<string, unknown>;
   const attachment: Attachment = {
-    filename: plainText(filename, `${field}.filename`, "Give the name the file is saved under."),
+    filename: plainText(filename, `${field}.filename`, "Set the file name of the attachment."),
     type: mimeType(
-      plainText(type, `${field}.type`, "Give the MIME type, for example application/pdf."),
+      plainText(type, `${field}.type`, "Set the MIME type, for example application/pdf."),
       `${field}.type`,
     ),
     content: bytes(content, `${field}.content`, names),
@@ -82,7 +82,7 @@ function contentIdOf(value: unknown, field: string): string {
 
 /** A string is base64 by contract. An ArrayBuffer or view in the worker arrives as `{ base64 }`. */
 function bytes(value: unknown, field: string, names: FieldNames): Buffer {
-  if (value === undefined || value === null) throw mailErrors.fieldMissing({ field, fix: `Give ${names.content}.` });
+  if (value === undefined || value === null) throw mailErrors.fieldMissing({ field, fix: `Set ${names.content}.` });
   const isBinary = typeof value === "object" && typeof (value as { base64?: unknown }).base64 === "string";
   const base64 = isBinary ? (value as { base64: string }).base64 : value;
   if (typeof base64 !== "string") throw mailErrors.invalidField({ field, why: `must be ${names.content}` });

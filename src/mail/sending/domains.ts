@@ -203,7 +203,7 @@ export function createSendingDomains({
     if (known !== undefined && known.until > clock.now()) return known.records;
     const zone = await zones.find(zoneId);
     // These rows are about to be deleted, and another account may have the name by now.
-    if (zone === undefined) throw mailErrors.senderDomainNotAvailable({ domain: name, why: "its zone is gone" });
+    if (zone === undefined) throw mailErrors.senderDomainNotAvailable({ domain: name, why: "its zone was deleted" });
     const { records, problems } = await state(zone, name);
     const gone = problems.flatMap(({ code, missing }) =>
       missing === undefined || code === "dmarc.missing" ? [] : [missing],

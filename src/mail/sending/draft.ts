@@ -45,7 +45,7 @@ export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): D
   if (given(mail.text)) draft.text = body(mail.text, "text");
   if (given(mail.html)) draft.html = body(mail.html, "html");
   if (draft.text === undefined && draft.html === undefined && draft.attachments.length === 0)
-    throw mailErrors.fieldMissing({ field: "text", fix: "Give text, html or both." });
+    throw mailErrors.fieldMissing({ field: "text", fix: "Set text, html or both." });
   return draft;
 }
 
@@ -101,7 +101,7 @@ function checkedName(parsed: Mailbox, field: string): Mailbox {
 }
 
 function subject(value: unknown): string {
-  if (!given(value)) throw mailErrors.fieldMissing({ field: "subject", fix: "Give the message a subject." });
+  if (!given(value)) throw mailErrors.fieldMissing({ field: "subject", fix: "Set a subject." });
   if (typeof value !== "string") throw mailErrors.invalidField({ field: "subject", why: "must be a string" });
   if (value.length > MAX_SUBJECT)
     throw mailErrors.invalidField({ field: "subject", why: `is longer than ${MAX_SUBJECT} characters` });

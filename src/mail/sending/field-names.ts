@@ -15,7 +15,7 @@ export const WORKER_FIELDS: FieldNames = {
   replyTo: "replyTo",
   contentId: "contentId",
   content: "base64 text, an ArrayBuffer or a view of one",
-  binary: ". For text or bytes as they are, pass an ArrayBuffer: new TextEncoder().encode(text)",
+  binary: ". For plain text or bytes, pass an ArrayBuffer: new TextEncoder().encode(text)",
 };
 
 export const REST_FIELDS: FieldNames = {

@@ -57,23 +57,23 @@ export async function inspectSpf(
     // Macros that depend on the sender or the client (RFC 7208 7) cannot be resolved in advance.
     if (name.includes("%")) return undefined;
     if (!/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9-]{2,63}$/i.test(name))
-      return problem("invalid_domain", "The name is no domain", name);
+      return problem("invalid_domain", "The name is not a valid domain", name);
     if (path.includes(name)) return problem("loop_detected", "The record includes itself", name);
     if (path.length > MAX_DEPTH || ++questions > MAX_QUESTIONS)
-      return problem("resource_limit_exceeded", "Too many records within records");
+      return problem("resource_limit_exceeded", "Too many nested records");
     let found: string[];
     try {
       found = (await resolveTxt(name)).map((strings) => strings.join("")).filter(isSpf);
     } catch (err) {
       const { code = "" } = err as { code?: string };
       if (code !== "ENOTFOUND" && code !== "ENODATA")
-        return problem("lookup_failed", `The TXT records could not be looked up (${code})`);
+        return problem("lookup_failed", `The lookup of the TXT records failed (${code})`);
       found = [];
     }
     if (found.length === 0) return problem("spf_not_found", "There is no SPF record");
     // RFC 7208 4.5: two records cause permerror.
     if (found.length > 1)
-      return problem("invalid_spf", "There are several SPF records", found.join(" | ").slice(0, 500));
+      return problem("invalid_spf", "There are multiple SPF records", found.join(" | ").slice(0, 500));
     return treeOf(name, found[0]!, path);
   }
 
@@ -87,7 +87,7 @@ export async function inspectSpf(
         problems.push({
           code: "invalid_mechanism",
           domain: name,
-          message: "The term cannot be understood, and makes the whole record fail",
+          message: "The term is invalid, so the whole record fails",
           details: word.slice(0, 200),
         });
       if (term === undefined || term === "modifier") continue;
@@ -105,7 +105,7 @@ export async function inspectSpf(
     problems.push({
       code: "max_lookups",
       domain,
-      message: `${tree.lookups} lookups are needed, and RFC 7208 4.6.4 allows ${MAX_SPF_LOOKUPS}: the record fails for every receiver`,
+      message: `The record requires ${tree.lookups} lookups, more than the ${MAX_SPF_LOOKUPS} that RFC 7208 4.6.4 allows: it fails at every receiver`,
     });
   return { ...tree, problems };
 }

@@ -61,17 +61,17 @@ const USER = "api_token";
 const DENIED: SmtpReply = {
   code: 550,
   enhanced: "5.7.1",
-  text: "Sender denied: mail is sent from an address, not from the null sender",
+  text: "Sender denied: the null sender is not allowed",
 };
 const TOO_MANY_FAILURES: SmtpReply = {
   code: 421,
   enhanced: "4.7.0",
-  text: "Too many failed attempts to authenticate, try again later",
+  text: "Too many failed authentication attempts, try again later",
 };
 const UNKNOWN: SmtpReply = {
   code: 535,
   enhanced: "5.7.8",
-  text: `Authentication credentials invalid: the user is ${USER}, the password an API token that may send mail`,
+  text: `Authentication credentials invalid: the user must be ${USER}, the password an API token that may send mail`,
 };
 /**
  * 421 closes the session. The client reconnects, and if its token is invalid it gets the reason when it authenticates.

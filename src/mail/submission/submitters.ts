@@ -73,5 +73,5 @@ export function createSubmitters({ accounts, zones, sending }: SubmittersDeps): 
 const senderDenied = (from: string): SmtpReply => ({
   code: 550,
   enhanced: "5.7.1",
-  text: `Sender denied: this token may not send mail of ${domainOf(from) || from}`,
+  text: `Sender denied: this token may not send mail from ${domainOf(from) || from}`,
 });

@@ -12,7 +12,7 @@ export const suppressionErrors = defineErrors("suppressions", {
   badSuppressionAddress: {
     code: 2922,
     http: 400,
-    message: "{address} is not an e-mail address",
+    message: "{address} is not an email address",
     fix: "Use one address like user@example.com.",
   },
   badExpiry: {

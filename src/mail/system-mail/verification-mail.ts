@@ -29,7 +29,7 @@ export function createVerificationMail({ transport, clock, ids, from }: Verifica
       subject: "Verify your address",
       // RFC 3834 5: prevents out-of-office replies.
       headers: [["Auto-Submitted", "auto-generated"]] as [string, string][],
-      text: `Somebody wants to forward mail to ${recipient.address}.\n\nIf that was you, open this page and confirm it:\n\n${link}\n\nIf it was not you, do nothing: nothing will be sent.\n`,
+      text: `A request was made to forward mail to ${recipient.address}.\n\nIf you made this request, open this page and confirm it:\n\n${link}\n\nIf you did not, ignore this message: no mail will be forwarded.\n`,
     };
     const raw = await compose(draft, { messageId, at: new Date(clock.now()) });
     const settled = await transport.deliver({

@@ -96,27 +96,27 @@ function text(value: unknown): string {
 
 function printable(value: unknown, max: number): string {
   if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");
-  if (!/^[\x20-\x7e]*$/.test(value)) throw new DnsSyntaxError("it may hold printable ASCII characters only");
+  if (!/^[\x20-\x7e]*$/.test(value)) throw new DnsSyntaxError("only printable ASCII characters are allowed");
   if (value.length > max) throw new DnsSyntaxError(`it is longer than ${max} octets`);
   return value;
 }
 
 function checkIpv4(value: unknown): string {
-  if (typeof value !== "string" || !isIPv4(value)) throw new DnsSyntaxError("it is no IPv4 address");
+  if (typeof value !== "string" || !isIPv4(value)) throw new DnsSyntaxError("it is not an IPv4 address");
   return value;
 }
 
 /** Returns the RFC 5952 form, so that each address has a unique spelling. */
 function checkIpv6(value: unknown): string {
   if (typeof value !== "string" || !isIPv6(value) || value.includes("%"))
-    throw new DnsSyntaxError("it is no IPv6 address");
+    throw new DnsSyntaxError("it is not an IPv6 address");
   return new URL(`http://[${value}]`).hostname.slice(1, -1);
 }
 
 function checkTag(value: unknown): string {
   const tag = text(value).toLowerCase();
   // Property tag (RFC 8659 4.1).
-  if (!/^[a-z0-9]{1,255}$/.test(tag)) throw new DnsSyntaxError("a tag consists of letters and digits");
+  if (!/^[a-z0-9]{1,255}$/.test(tag)) throw new DnsSyntaxError("a tag may contain only letters and digits");
   return tag;
 }
 
@@ -141,6 +141,6 @@ function checkBase64(value: unknown): string {
 /** Strings longer than 255 octets are split. */
 function checkStrings(value: unknown): string[] {
   if (!Array.isArray(value) || value.length === 0 || !value.every((octets) => typeof octets === "string"))
-    throw new DnsSyntaxError("at least one character-string is needed");
+    throw new DnsSyntaxError("at least one character-string is required");
   return value.flatMap((octets) => chunk(octets));
 }

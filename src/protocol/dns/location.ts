@@ -89,8 +89,7 @@ export function readLocation(tokens: MasterFileToken[]): Partial<Location> {
   const latitude = angle(/^[NS]$/i);
   const longitude = angle(/^[EW]$/i);
   const [altitude, size, horizontal, vertical] = [length(), length(), length(), length()];
-  if (left.length > 0)
-    throw new DnsSyntaxError(`nothing is expected after the vertical precision, found ${JSON.stringify(left[0])}`);
+  if (left.length > 0) throw new DnsSyntaxError(`unexpected ${JSON.stringify(left[0])} after the vertical precision`);
   return defined({
     lat_degrees: latitude.parts[0],
     lat_minutes: latitude.parts[1],
@@ -111,6 +110,6 @@ const defined = (values: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
 function decimal(text: string): number {
-  if (!/^-?\d{1,12}(\.\d{1,6})?$/.test(text)) throw new DnsSyntaxError(`${JSON.stringify(text)} is no number`);
+  if (!/^-?\d{1,12}(\.\d{1,6})?$/.test(text)) throw new DnsSyntaxError(`${JSON.stringify(text)} is not a number`);
   return Number(text);
 }

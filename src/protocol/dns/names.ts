@@ -20,7 +20,7 @@ export function normalName(text: string): string {
     if (label.length > 63) throw new DnsSyntaxError("a label of the name is longer than 63 octets");
     if (!LABEL.test(label))
       throw new DnsSyntaxError(
-        `the label ${JSON.stringify(label)} of the name may hold letters, digits, "-" and "_" only`,
+        `the label ${JSON.stringify(label)} of the name may contain only letters, digits, "-" and "_"`,
       );
   }
   const name = labels.join(".");
@@ -33,7 +33,7 @@ function toALabel(label: string): string {
   if (/^[\x21-\x7e]*$/.test(label)) return label.toLowerCase();
   const ascii = domainToASCII(label);
   if (ascii === "" || ascii.includes("."))
-    throw new DnsSyntaxError(`the label ${JSON.stringify(label)} is no internationalised domain label (RFC 5891)`);
+    throw new DnsSyntaxError(`the label ${JSON.stringify(label)} is not an internationalized domain label (RFC 5891)`);
   return ascii;
 }
 
@@ -42,10 +42,10 @@ function toALabel(label: string): string {
  * 2782) is accepted only if `root` is true.
  */
 export function normalHost(text: string, { root = false } = {}): string {
-  if (isIP(text.replace(/\.$/, "")) !== 0) throw new DnsSyntaxError("it is an IP address, a host name is needed");
+  if (isIP(text.replace(/\.$/, "")) !== 0) throw new DnsSyntaxError("it is an IP address, not a host name");
   const name = normalName(text);
-  if (name === "" && !root) throw new DnsSyntaxError("it is the root, a host name is needed");
-  if (name.startsWith("*")) throw new DnsSyntaxError("it is a wildcard, a host name is needed");
+  if (name === "" && !root) throw new DnsSyntaxError("it is the root, not a host name");
+  if (name.startsWith("*")) throw new DnsSyntaxError("it is a wildcard, not a host name");
   return name;
 }
 
@@ -58,9 +58,9 @@ export function normalDomain(text: string): string {
   const labels = name.split(".");
   if (labels.length < 2) throw new DnsSyntaxError("it is a top-level domain");
   if (!labels.every((label) => HOST_LABEL.test(label)))
-    throw new DnsSyntaxError("it may hold letters, digits and hyphens only");
+    throw new DnsSyntaxError("it may contain only letters, digits and hyphens");
   if (!/^([a-z]{2,}|xn--[a-z0-9-]+)$/.test(labels.at(-1)!))
-    throw new DnsSyntaxError(`no top-level domain is called ${JSON.stringify(labels.at(-1))}`);
+    throw new DnsSyntaxError(`${JSON.stringify(labels.at(-1))} is not a top-level domain`);
   return name;
 }
 

@@ -58,10 +58,7 @@ export function readData(
     at += taken.length;
   }
   if (at < tokens.length)
-    throw new RecordDataError(
-      layout.at(-1)![0],
-      `nothing is expected after it, found ${JSON.stringify(tokens[at]!.text)}`,
-    );
+    throw new RecordDataError(layout.at(-1)![0], `unexpected ${JSON.stringify(tokens[at]!.text)} after it`);
   return checkData(type, type === "LOC" ? (raw.location as Record<string, unknown>) : raw);
 }
 
@@ -118,17 +115,17 @@ function checkTogether(type: RecordType, data: RecordData): void {
   if (type === "DNSKEY" && data.protocol !== 3) throw new RecordDataError("protocol", "it must be 3 (RFC 4034 2.1.2)");
   // RFC 9460 2.4.2
   if ((type === "HTTPS" || type === "SVCB") && data.priority === 0 && data.value !== "")
-    throw new RecordDataError("value", "priority 0 is an alias, which takes no service parameters");
+    throw new RecordDataError("value", "priority 0 is an alias, which cannot have service parameters");
   // RFC 7505 3
   if (type === "MX" && data.target === "." && data.priority !== 0)
-    throw new RecordDataError("priority", "a null MX has priority 0");
+    throw new RecordDataError("priority", "a null MX must have priority 0");
   if (type === "URI" && data.target === "") throw new RecordDataError("target", "it is empty");
   if (type === "NAPTR" && data.regex !== "" && data.replacement !== ".")
     throw new RecordDataError("replacement", 'it must be "." where there is a regex (RFC 3403 4.1)');
   if (type === "TXT") {
     const octets = (data.strings as string[]).reduce((sum, { length }) => sum + length + 1, 0);
     if (octets > MAX_TXT_OCTETS)
-      throw new RecordDataError("strings", `it takes ${octets} octets, at most ${MAX_TXT_OCTETS} are allowed`);
+      throw new RecordDataError("strings", `it takes ${octets} octets; at most ${MAX_TXT_OCTETS} are allowed`);
   }
 }
 

@@ -22,9 +22,9 @@ export function presentParams(tokens: MasterFileToken[]): string {
       const [key, value] = split(text);
       if (!KEY.test(key))
         throw new DnsSyntaxError(
-          `${JSON.stringify(key)} is no service parameter: unregistered ones are written keyNNNNN`,
+          `${JSON.stringify(key)} is not a service parameter: unregistered ones are written as keyNNNNN`,
         );
-      if (seen.has(key)) throw new DnsSyntaxError(`the service parameter ${key} is given twice`);
+      if (seen.has(key)) throw new DnsSyntaxError(`duplicate service parameter ${key}`);
       seen.add(key);
       checkValue(key, value);
       return value === undefined ? key : `${key}=${quote(value)}`;
@@ -39,7 +39,7 @@ function split(text: string): [string, string | undefined] {
 
 function checkValue(key: string, value: string | undefined): void {
   const list = value?.split(",") ?? [];
-  const wrong = (need: string) => new DnsSyntaxError(`the service parameter ${key} needs ${need}`);
+  const wrong = (need: string) => new DnsSyntaxError(`the service parameter ${key} requires ${need}`);
   if (key === "no-default-alpn" && value !== undefined) throw wrong("no value");
   if (key === "port" && !(value !== undefined && /^\d{1,5}$/.test(value) && Number(value) <= 65_535))
     throw wrong("a port from 0 to 65535");

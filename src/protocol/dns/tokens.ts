@@ -47,7 +47,7 @@ export function* entries(text: string): Generator<MasterFileEntry> {
       opened = line;
       at++;
     } else if (char === ")") {
-      if (--depth < 0) throw misplaced(line, "a parenthesis is closed that was not opened");
+      if (--depth < 0) throw misplaced(line, "unexpected closing parenthesis");
       at++;
     } else {
       const { token, end } = inLine(line, () => readToken(text, at, ENDS_WORD));
@@ -66,7 +66,7 @@ export function* entries(text: string): Generator<MasterFileEntry> {
 export function splitWords(text: string): MasterFileToken[] {
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(text))
-    throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
+    throw new DnsSyntaxError("it contains a control character: write the octet as \\DDD in a quoted string");
   const found: MasterFileToken[] = [];
   for (let at = 0; at < text.length;) {
     if (text[at] === " " || text[at] === "\t") {
@@ -126,12 +126,12 @@ function endOfRun(text: string, from: number, inside: boolean, ends: Set<string>
 function readEscape(text: string, at: number): { octet: string; end: number } {
   const digits = /^\d{3}/.exec(text.slice(at, at + 3))?.[0];
   if (digits !== undefined) {
-    if (Number(digits) > 255) throw new DnsSyntaxError(`\\${digits} is no octet: it goes up to \\255`);
+    if (Number(digits) > 255) throw new DnsSyntaxError(`\\${digits} is not an octet: the maximum is \\255`);
     return { octet: String.fromCharCode(Number(digits)), end: at + 3 };
   }
   const char = text.codePointAt(at);
-  if (char === undefined || char === 10) throw new DnsSyntaxError("a backslash stands at the end");
-  if (char >= 48 && char <= 57) throw new DnsSyntaxError("a backslash before a digit needs three of them");
+  if (char === undefined || char === 10) throw new DnsSyntaxError("there is a backslash at the end");
+  if (char >= 48 && char <= 57) throw new DnsSyntaxError("a backslash must be followed by three digits");
   const taken = String.fromCodePoint(char);
   return { octet: octetsOf(taken), end: at + taken.length };
 }

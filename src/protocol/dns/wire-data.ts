@@ -32,7 +32,7 @@ export const readRecordData = (message: Buffer, type: WireType, { data, end }: R
  */
 export function dataFromWire(type: RecordType, bytes: Buffer): RecordData {
   if (type === "LOC" || type === "HTTPS" || type === "SVCB")
-    throw new DnsSyntaxError(`data of ${type} is not read from octets: write it in words`);
+    throw new DnsSyntaxError(`data of ${type} cannot be given as octets: write its fields`);
   try {
     return checkData(type, readFields(bytes, type, 0, bytes.length, readPlainName));
   } catch (err) {

@@ -54,7 +54,7 @@ export function readZoneFile(text: string, { origin, maxRecords = 200_000, maxPr
       }
       if (problems.length >= maxProblems) break;
       if (records.length > maxRecords) {
-        problem(entry.line, new DnsSyntaxError(`the file holds more than ${maxRecords} records`));
+        problem(entry.line, new DnsSyntaxError(`the file has more than ${maxRecords} records`));
         break;
       }
     }
@@ -84,21 +84,21 @@ const isDirective = ({ blank, tokens }: MasterFileEntry) =>
 function obey({ tokens: [word, value, extra] }: MasterFileEntry, state: State): void {
   const directive = word!.text.toUpperCase();
   if (value === undefined || (extra !== undefined && directive !== "$INCLUDE" && directive !== "$GENERATE"))
-    throw new DnsSyntaxError(`${directive} takes one value`);
+    throw new DnsSyntaxError(`${directive} requires exactly one value`);
   if (directive === "$ORIGIN") state.origin = normalName(absoluteName(value, state.apex, state.origin));
   else if (directive === "$TTL") state.defaultTtl = needTtl(value.text);
   else if (directive === "$INCLUDE")
-    throw new DnsSyntaxError("$INCLUDE is not supported: put the records of that file in its place");
+    throw new DnsSyntaxError("$INCLUDE is not supported: insert the records of that file instead");
   else if (directive === "$GENERATE")
-    throw new DnsSyntaxError("$GENERATE is not supported: write the records it stands for");
-  else throw new DnsSyntaxError(`there is no directive ${directive}`);
+    throw new DnsSyntaxError("$GENERATE is not supported: write the generated records instead");
+  else throw new DnsSyntaxError(`unknown directive ${directive}`);
 }
 
 function readRecord({ line, blank, tokens, comment }: MasterFileEntry, state: State): ZoneFileRecord {
   let at = 0;
   if (!blank) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
   if (state.owner === undefined)
-    throw new DnsSyntaxError("the first record has no owner name: the line begins with white space");
+    throw new DnsSyntaxError("the first record has no owner name: the line starts with white space");
   const { ttl: stated, type, end } = readHead(tokens, at);
   if (stated !== undefined) state.lastTtl = stated;
   const rest = tokens.slice(end);
@@ -123,18 +123,18 @@ function readHead(tokens: MasterFileToken[], from: number): { ttl: number | unde
     const word = tokens[at]!.text.toUpperCase();
     if (word === "IN" && !inClass) inClass = true;
     else if (["CH", "HS", "CS"].includes(word) || (/^CLASS\d+$/.test(word) && word !== "CLASS1"))
-      throw new DnsSyntaxError(`class ${word} is not supported, only IN is`);
+      throw new DnsSyntaxError(`class ${word} is not supported; use IN`);
     else if (word === "CLASS1" && !inClass) inClass = true;
     else if (ttl === undefined && isTtl(word)) ttl = needTtl(word);
     else if (isTypeWord(word)) return { ttl, type: typeWord(word), end: at + 1 };
-    else throw new DnsSyntaxError(`a record type is expected, found ${JSON.stringify(tokens[at]!.text)}`);
+    else throw new DnsSyntaxError(`expected a record type, found ${JSON.stringify(tokens[at]!.text)}`);
   }
   throw new DnsSyntaxError("the line ends before the record type");
 }
 
 /** The SOA record is only used for a TTL: its last number is the default for records without one (RFC 1035 3.3.13). */
 function soa(record: ZoneFileRecord, rest: MasterFileToken[], state: State): ZoneFileRecord {
-  if (rest.length !== 7) throw new DnsSyntaxError("SOA has seven fields");
+  if (rest.length !== 7) throw new DnsSyntaxError("an SOA record must have seven fields");
   const minimum = needTtl(rest[6]!.text);
   state.lastTtl ??= minimum;
   return { ...record, ttl: record.ttl ?? minimum };
@@ -148,7 +148,7 @@ const MAX_TTL = 2 ** 31 - 1;
 /** Reads a TTL in seconds, or in BIND's `1h30m` form. */
 function needTtl(text: string): number {
   const word = text.toUpperCase();
-  if (!isTtl(word)) throw new DnsSyntaxError(`a TTL is expected, found ${JSON.stringify(text)}`);
+  if (!isTtl(word)) throw new DnsSyntaxError(`expected a TTL, found ${JSON.stringify(text)}`);
   const seconds = /^\d+$/.test(word)
     ? Number(word)
     : [...word.matchAll(/(\d+)([SMHDW])/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);

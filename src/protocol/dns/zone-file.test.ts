@@ -111,7 +111,7 @@ j A 192.0.2.7
       problems.map(({ line }) => line),
       [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
     );
-    assert.match(problems[0]!.message, /no IPv4 address/);
+    assert.match(problems[0]!.message, /not an IPv4 address/);
     assert.match(problems.at(-1)!.message, /not closed/);
   });
 

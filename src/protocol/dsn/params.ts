@@ -48,7 +48,7 @@ export function readMailRequest(params: readonly string[]): Reading<MailRequest>
   }
   if (envid !== undefined) {
     const id = envid.length <= MAX_ENVID && envid !== "" ? decodeXtext(envid) : undefined;
-    if (id === undefined) return refused(`ENVID is xtext of 1 to ${MAX_ENVID} characters`);
+    if (id === undefined) return refused(`ENVID must be xtext of 1 to ${MAX_ENVID} characters`);
     value.envid = id;
   }
   return { ok: true, value };
@@ -63,12 +63,13 @@ export function readRecipientRequest(params: readonly string[]): Reading<Recipie
   if (notify !== undefined) {
     const words = notify.toUpperCase().split(",");
     const events = words.every((word) => word === "SUCCESS" || word === "FAILURE" || word === "DELAY");
-    if (words.join() !== "NEVER" && !events) return refused("NOTIFY is NEVER, or some of SUCCESS, FAILURE, DELAY");
+    if (words.join() !== "NEVER" && !events)
+      return refused("NOTIFY must be NEVER, or a list of SUCCESS, FAILURE, DELAY");
     value.notify = [...new Set(words)] as DsnEvent[];
   }
   if (orcpt !== undefined) {
     const original = orcpt.length <= MAX_ORCPT ? readOriginal(orcpt) : undefined;
-    if (original === undefined) return refused("ORCPT is an address type, a semicolon and the address as xtext");
+    if (original === undefined) return refused("ORCPT must be an address type, a semicolon and the address as xtext");
     value.orcpt = `${original.type};${original.address}`;
   }
   return { ok: true, value };
@@ -126,8 +127,8 @@ function valuesOf<Name extends string>(
     const name = (equals === -1 ? param : param.slice(0, equals)).toUpperCase() as Name;
     if (!names.includes(name)) continue;
     // 5.1 (b): a repeated parameter is a syntax error.
-    if (value[name] !== undefined) return refused(`${name} is given twice`);
-    if (equals === -1) return refused(`${name} needs a value`);
+    if (value[name] !== undefined) return refused(`duplicate parameter ${name}`);
+    if (equals === -1) return refused(`${name} requires a value`);
     value[name] = param.slice(equals + 1);
   }
   return { ok: true, value };

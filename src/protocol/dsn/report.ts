@@ -81,7 +81,7 @@ export function buildReport(report: DeliveryReport): { before: Buffer; after: Bu
 
 const SUBJECTS: Record<DsnAction, string> = {
   failed: "Undelivered mail returned to sender",
-  delayed: "Delayed mail, still being tried",
+  delayed: "Delayed mail (still being retried)",
   delivered: "Message delivered",
   relayed: "Message relayed",
   expanded: "Message delivered to a mailing list",

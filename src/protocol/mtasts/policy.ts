@@ -34,7 +34,7 @@ export function readPolicy(text: string): StsReading {
     const value = raw.trim();
     if (key === "mx") {
       const pattern = readPattern(value);
-      if (pattern === undefined) return refused(`mx names no host: ${value.slice(0, 80)}`);
+      if (pattern === undefined) return refused(`mx is not a host name: ${value.slice(0, 80)}`);
       if (mx.push(pattern) > MAX_PATTERNS) return refused(`the policy has more than ${MAX_PATTERNS} mx lines`);
     } else if (!values.has(key)) values.set(key, value);
   }
@@ -45,11 +45,11 @@ function judge(values: Map<string, string>, mx: string[]): StsReading {
   if (values.get("version") !== "STSv1") return refused("version is not STSv1");
   const mode = values.get("mode");
   if (mode !== "enforce" && mode !== "testing" && mode !== "none")
-    return refused("mode is none of enforce, testing, none");
+    return refused("mode is not enforce, testing or none");
   const age = values.get("max_age") ?? "";
   if (!/^\d{1,10}$/.test(age)) return refused("max_age is not a number of seconds");
   // 3.2: "at least one mx" in every mode except none.
-  if (mx.length === 0 && mode !== "none") return refused("the policy names no mx");
+  if (mx.length === 0 && mode !== "none") return refused("the policy has no mx line");
   return { ok: true, policy: { mode, maxAge: Math.min(Number(age), MAX_AGE), mx } };
 }
 

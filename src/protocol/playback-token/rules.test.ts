@@ -102,13 +102,13 @@ test("invalid rules are rejected with a reason that specifies the invalid one", 
   });
   assert.deepEqual(parseRules(undefined), { ok: true, rules: [] });
   assert.deepEqual(parseRules(null), { ok: true, rules: [] });
-  assert.match(bad({}), /no list/);
-  assert.match(bad(Array.from({ length: 6 }, () => ({ type: "any", action: "block" }))), /6 rules, at most 5/);
-  assert.match(bad([{ type: "any", action: "block" }, 7]), /^accessRules\[1\] is no object/);
+  assert.match(bad({}), /not a list/);
+  assert.match(bad(Array.from({ length: 6 }, () => ({ type: "any", action: "block" }))), /6 rules; at most 5/);
+  assert.match(bad([{ type: "any", action: "block" }, 7]), /^accessRules\[1\] is not an object/);
   assert.match(bad([{ type: "any", action: "deny" }]), /\[0\]\.action/);
   assert.match(bad([{ type: "ip", action: "block" }]), /\.type/);
-  assert.match(bad([{ type: "ip.src", action: "block" }]), /\.ip is no list/);
-  assert.match(bad([{ type: "ip.src", action: "block", ip: [] }]), /\.ip is no list/);
+  assert.match(bad([{ type: "ip.src", action: "block" }]), /\.ip is not a list/);
+  assert.match(bad([{ type: "ip.src", action: "block", ip: [] }]), /\.ip is not a list/);
   for (const ip of ["10.0.0.0/33", "10.0.0", "::/129", "example.com", "", "10.0.0.1/", "10.0.0.1/8/8", "fe80::1%eth0"])
     assert.match(bad([{ type: "ip.src", action: "block", ip: ["10.0.0.1", ip] }]), /\.ip\[1\] is neither/, ip);
   for (const country of ["USA", "U", "", "1A", "U$", 5])

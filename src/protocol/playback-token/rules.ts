@@ -23,9 +23,9 @@ type RulesReading = { ok: true; rules: AccessRule[] } | { ok: false; why: string
  */
 export function parseRules(value: unknown): RulesReading {
   if (value === undefined || value === null) return { ok: true, rules: [] };
-  if (!Array.isArray(value)) return { ok: false, why: "accessRules is no list" };
+  if (!Array.isArray(value)) return { ok: false, why: "accessRules is not a list" };
   if (value.length > MAX_RULES)
-    return { ok: false, why: `accessRules has ${value.length} rules, at most ${MAX_RULES} are allowed` };
+    return { ok: false, why: `accessRules has ${value.length} rules; at most ${MAX_RULES} are allowed` };
   const rules: AccessRule[] = [];
   for (const [i, each] of value.entries()) {
     const rule = parseRule(each);
@@ -37,25 +37,25 @@ export function parseRules(value: unknown): RulesReading {
 
 /** Returns the rule, or the error text. */
 function parseRule(value: unknown): AccessRule | string {
-  if (typeof value !== "object" || value === null) return " is no object";
+  if (typeof value !== "object" || value === null) return " is not an object";
   const { type, action, country, ip } = value as Record<string, unknown>;
   if (action !== "allow" && action !== "block") return ".action is neither allow nor block";
   if (type === "any") return { type, action };
   if (type === "ip.src") {
     const given = texts(ip);
-    if (given === undefined) return ".ip is no list of addresses";
+    if (given === undefined) return ".ip is not a list of addresses";
     const bad = given.findIndex((each) => parseNetwork(each) === undefined);
-    return bad < 0 ? { type, action, ip: given } : `.ip[${bad}] is neither an IP address nor a range in CIDR form`;
+    return bad < 0 ? { type, action, ip: given } : `.ip[${bad}] is neither an IP address nor a range in CIDR notation`;
   }
   if (type === "ip.geoip.country") {
     const given = texts(country);
-    if (given === undefined) return ".country is no list of country codes";
+    if (given === undefined) return ".country is not a list of country codes";
     const bad = given.findIndex((each) => !/^[a-z][a-z0-9]$/i.test(each));
     return bad < 0
       ? { type, action, country: given.map((each) => each.toUpperCase()) }
-      : `.country[${bad}] is no country code of two letters`;
+      : `.country[${bad}] is not a two-letter country code`;
   }
-  return ".type is none of any, ip.src, ip.geoip.country";
+  return ".type is not any, ip.src or ip.geoip.country";
 }
 
 /** Returns a list with at least one text; with an empty list the rule would never match. */

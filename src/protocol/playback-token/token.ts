@@ -44,13 +44,13 @@ export function readToken(text: string): TokenReading {
   if (text.length > MAX_LENGTH) return refuse(`it has more than ${MAX_LENGTH} characters`);
   const [, head, body, signature] = COMPACT.exec(text) ?? [];
   if (head === undefined || body === undefined || signature === undefined)
-    return refuse("it is not three parts of base64url with dots between them");
+    return refuse("it is not three base64url parts separated by dots");
   const header = readObject(head);
   const claims = readObject(body);
-  if (header === undefined || claims === undefined) return refuse("its header or its claims are no JSON object");
+  if (header === undefined || claims === undefined) return refuse("its header or claims are not a JSON object");
   if (header["alg"] !== "RS256") return refuse("its algorithm is not RS256");
   // RFC 7515 4.1.11: critical extensions, none of which are supported.
-  if ("crit" in header) return refuse("its header demands extensions (crit)");
+  if ("crit" in header) return refuse("its header requires extensions (crit)");
   const kid = keyOf(header["kid"], claims["kid"]);
   if (!kid.ok) return kid;
   const rules = parseRules(claims["accessRules"]);
@@ -71,9 +71,9 @@ export function readToken(text: string): TokenReading {
 
 function keyOf(header: unknown, claim: unknown): { ok: true; kid: string } | { ok: false; why: string } {
   const kid = header ?? claim;
-  if (typeof kid !== "string" || kid === "" || kid.length > 64) return refuse("it names no key (kid)");
+  if (typeof kid !== "string" || kid === "" || kid.length > 64) return refuse("it has no key ID (kid)");
   return claim !== undefined && claim !== null && claim !== kid
-    ? refuse("its header and its claims name different keys (kid)")
+    ? refuse("its header and claims have different key IDs (kid)")
     : { ok: true, kid };
 }
 
@@ -82,7 +82,7 @@ function readClaims(
   kid: string,
 ): { ok: true; claims: PlaybackClaims } | { ok: false; why: string } {
   const { sub, exp, nbf, iat } = claims;
-  if (typeof sub !== "string" || sub === "") return refuse("it names no video (sub)");
+  if (typeof sub !== "string" || sub === "") return refuse("it has no video ID (sub)");
   const times: Pick<PlaybackClaims, "exp" | "nbf" | "iat"> = { exp: 0 };
   for (const [name, value] of [
     ["exp", exp],
@@ -90,11 +90,11 @@ function readClaims(
     ["iat", iat],
   ] as const) {
     if (value === undefined || value === null) {
-      if (name === "exp") return refuse("it has no end (exp)");
+      if (name === "exp") return refuse("it has no expiry time (exp)");
       continue;
     }
     const seconds = numericDate(value);
-    if (seconds === undefined) return refuse(`${name} is no number of seconds`);
+    if (seconds === undefined) return refuse(`${name} is not a number of seconds`);
     times[name] = seconds;
   }
   const flags = claims["flags"];
@@ -142,7 +142,9 @@ export function refusedByTime(
   if (nbf !== undefined && now < nbf - skew) return "it is not valid yet (nbf)";
   if (maxLife === 0) return undefined;
   const from = Math.min(iat ?? now, now);
-  return exp > from + maxLife + skew ? `exp is more than ${maxLife / 3600} hours ahead (it counts seconds)` : undefined;
+  return exp > from + maxLife + skew
+    ? `exp is more than ${maxLife / 3600} hours in the future (the unit is seconds)`
+    : undefined;
 }
 
 export interface NewToken {

@@ -44,7 +44,7 @@ export function readMailParameters(
   const refusal = unacceptable(command, params, known, smtputf8);
   if (refusal !== undefined) return refusal;
   const values = valuesOf(params);
-  if (values === undefined) return refused(501, "5.5.4", "Error: a parameter is given twice");
+  if (values === undefined) return refused(501, "5.5.4", "Error: duplicate parameter");
   const body = (values.get("BODY") ?? "7BIT").toUpperCase();
   if (body !== "7BIT" && body !== "8BITMIME")
     return refused(501, "5.5.4", "Invalid BODY parameter value. Must be 7BIT or 8BITMIME");
@@ -90,7 +90,7 @@ function unacceptable(
     );
   // RFC 6531 3.5: non-ASCII addresses require SMTPUTF8.
   if (!smtputf8 && command.some((octet) => octet > 127))
-    return refused(553, "5.6.7", "Error: an address outside ASCII needs SMTPUTF8");
+    return refused(553, "5.6.7", "Error: a non-ASCII address requires SMTPUTF8");
   return undefined;
 }
 

@@ -15,7 +15,7 @@ export const START_TLS = reply(220, "2.0.0", "Ready to start TLS");
 export const START_DATA = reply(354, undefined, "End data with <CR><LF>.<CR><LF>");
 
 export const LINE_TOO_LONG = reply(500, "5.5.2", "Error: command line too long");
-export const BARE_LINE_END = reply(500, "5.5.2", "Error: commands end in CR LF, a bare CR or LF was received");
+export const BARE_LINE_END = reply(500, "5.5.2", "Error: bare CR or LF received, commands must end with CR LF");
 export const UNKNOWN_COMMAND = reply(500, "5.5.2", "Error: command not recognized");
 export const VRFY_SYNTAX = reply(501, "5.5.4", "Error: Syntax: VRFY address");
 export const DATA_SYNTAX = reply(501, "5.5.4", "Error: syntax: DATA");
@@ -38,7 +38,7 @@ export const AUTH_REQUIRED = reply(530, "5.7.0", "Authentication required");
 export const NOT_SYNCHRONIZED = reply(
   554,
   "5.5.0",
-  "Error: SMTP protocol synchronization, wait for the answer to this command",
+  "Error: SMTP protocol synchronization, wait for the reply to this command",
 );
 export const TOO_MANY_RECIPIENTS = reply(452, "4.5.3", "Error: too many recipients");
 export const TOO_MANY_ERRORS = reply(421, "4.7.0", "Error: too many errors, closing connection");

@@ -5,11 +5,11 @@ import { isVtt, parseVtt } from "./vtt.ts";
 /** Reads captions in WebVTT or SubRip format, detected by content. */
 export function readCaptions(bytes: Uint8Array): CaptionsReading {
   const text = decode(bytes);
-  if (text === undefined) return { ok: false, why: "it is not in UTF-8" };
+  if (text === undefined) return { ok: false, why: "it is not UTF-8" };
   if (text.trim() === "") return { ok: false, why: "it is empty" };
   const reading = isVtt(text) ? parseVtt(text) : parseSrt(text);
   if (!reading.ok || reading.captions.cues.length > 0 || reading.skipped === undefined) return reading;
-  return { ok: false, why: `none of its cues can be read (line ${reading.skipped.line})` };
+  return { ok: false, why: `it has no valid cues (line ${reading.skipped.line})` };
 }
 
 /**

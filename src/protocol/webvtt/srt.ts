@@ -60,8 +60,8 @@ export function parseSrt(text: string): CaptionsReading {
       ok: false,
       why:
         skipped === undefined
-          ? "it is neither WebVTT, which begins with WEBVTT, nor SubRip"
-          : `none of its cues has times that can be read (line ${skipped.line})`,
+          ? "it is neither WebVTT, which starts with WEBVTT, nor SubRip"
+          : `it has no cues with valid times (line ${skipped.line})`,
     };
   cues.sort((a, b) => a.start - b.start);
   return { ok: true, captions: { cues, styles: [], regions: [] }, skipped };

@@ -74,7 +74,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
         status: "error",
         ...(found.length > 0 && { found: found.join(", ") }),
         expected: hosts.join(", "),
-        fix: "Envelope senders of forwarded mail use this domain: receivers check that it exists, and bounces return to it. Add the MX and SPF records, or set email.forward_domain.",
+        fix: "The envelope senders of forwarded mail are in this domain: receivers check that it exists, and bounces are sent to it. Add the MX and SPF records, or set email.forward_domain.",
       },
     ];
   }
@@ -100,7 +100,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
           check,
           status: "warning",
           expected: `_mta-sts.${name} TXT v=STSv1; …`,
-          fix: "Without a policy, an attacker in the network can read inbound mail. The policy is published automatically with tls.https or an https URL in http.public_url.",
+          fix: "Without a policy, an attacker on the network path can read inbound mail. Set tls.https, or an https URL in http.public_url, to publish the policy automatically.",
         },
       ];
     const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(none)) as string[];
@@ -118,7 +118,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
             check,
             status: "error",
             found: fetched.why,
-            fix: `https://mta-sts.${name}/.well-known/mta-sts.txt must be served by this server with a certificate for that name: forward port 443 to tls.https_port, and see tls.acme_directory.`,
+            fix: `https://mta-sts.${name}/.well-known/mta-sts.txt must be served by this server with a certificate for that name. Forward port 443 to tls.https_port, and set tls.acme_directory.`,
           },
     ];
   }
@@ -196,7 +196,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
                 status: "warning",
                 found: "written to files",
                 expected: "mx or smart_host",
-                fix: "Set outbound.deliver: this server sends no mail.",
+                fix: "This server does not send mail to the internet. Set outbound.deliver.",
               },
             ]
           : [fine("outbound mail", outbound.deliver)],

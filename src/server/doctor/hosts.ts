@@ -28,7 +28,7 @@ export async function mailHostOf(host: string, lookups: HostLookups, port = 25):
         check: `address of ${host}`,
         status: "error",
         found: "none",
-        fix: `Add an A record for ${host} with the address of this server, or name a host in email.mx that has one.`,
+        fix: `Add an A record for ${host} with the address of this server, or set email.mx to a host that has one.`,
       },
     ];
   return [
@@ -64,7 +64,7 @@ export async function portOf(host: string, address: string, port: number, greeti
       check,
       status: "error",
       found,
-      fix: `Open TCP port ${port} in the firewall, and let this server or a load balancer listen on it. Some providers open port 25 on request only. If the machine cannot reach its own public address, this check fails wrongly.`,
+      fix: `Open TCP port ${port} in the firewall, and let this server or a load balancer listen on it. Some providers open port 25 on request only. If the machine cannot reach its own public address, this error is a false alarm.`,
     };
   } finally {
     socket.destroy();
@@ -157,7 +157,7 @@ async function reverseOf(address: string, lookups: HostLookups): Promise<Finding
       check,
       status: "error",
       found: "none",
-      fix: "Ask the provider of the address to set its reverse DNS to a name of this server. Gmail and others reject mail without it.",
+      fix: "Ask the provider of this address to set its reverse DNS to a host name of this server. Gmail and others reject mail without it.",
     };
   // Anyone can set any reverse name, so the name must resolve back.
   for (const name of names)

@@ -9,6 +9,6 @@ export const pauseFindings = (pauses: Awaited<ReturnType<Mail["queue"]["pausesOf
   pauses.slice(0, MAX_FINDINGS).map(({ destination, until, why }) => ({
     check: `delivery to ${destination.startsWith("*") ? "the smart host" : destination}`,
     status: "warning",
-    found: `paused until ${until.toISOString()}, because ${why}`,
+    found: `paused until ${until.toISOString()}: ${why}`,
     fix: "Delivery resumes on its own. To retry now, find the message with `reelpost email queue list` and run `reelpost email queue resend <id>`.",
   }));

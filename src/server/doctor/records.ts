@@ -44,7 +44,7 @@ export async function delegationOf(
         status: "error",
         found,
         expected: wanted,
-        fix: `Other servers answer for ${zone}. Set its name servers to ${wanted} at its registrar, or manage its records there (dns.provider, dns.manual_zones).`,
+        fix: `Other name servers are authoritative for ${zone}. Set its name servers to ${wanted} at its registrar, or manage its records there (dns.provider, dns.manual_zones).`,
       },
     ];
   if (ours.length < delegated.length)
@@ -54,7 +54,7 @@ export async function delegationOf(
         status: "warning",
         found,
         expected: wanted,
-        fix: "Some of its name servers belong to another provider and do not have the records of this server. Remove them at the registrar.",
+        fix: "Some of the name servers belong to another provider and do not have this server's records. Remove them at the registrar.",
       },
     ];
   return [fine(check, found)];

@@ -12,7 +12,7 @@ import { KEY_BYTES } from "./aes-gcm.ts";
 export function parseKeys(text: string, from: string): Uint8Array[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
   const keys = words.map((word) => Buffer.from(word, "base64"));
-  if (keys.length === 0) throw storeErrors.badKeyFile({ path: from, reason: "it holds no key" });
+  if (keys.length === 0) throw storeErrors.badKeyFile({ path: from, reason: "it contains no key" });
   for (const [index, key] of keys.entries()) {
     // Buffer.from skips invalid characters: a key that does not round-trip contains a typing error.
     const same =
@@ -40,7 +40,10 @@ function read(path: string): Uint8Array[] | undefined {
     const { mode } = fstatSync(fd);
     // Windows has no permission bits.
     if (process.platform !== "win32" && mode & 0o077) {
-      throw storeErrors.badKeyFile({ path, reason: `others may read it (its mode is ${(mode & 0o777).toString(8)})` });
+      throw storeErrors.badKeyFile({
+        path,
+        reason: `other users can read it (its mode is ${(mode & 0o777).toString(8)})`,
+      });
     }
     return parseKeys(readFileSync(fd, "utf8"), path);
   } finally {

@@ -178,7 +178,7 @@ test("pages that are not listed are rejected, with or without an origin; request
   await assert.rejects(access.check(PUBLIC, "play", { ...HERE, origin: "null" }), refused("originNotAllowed"));
   await assert.rejects(
     access.check(PUBLIC, "play", { ...HERE, place: "hidden" }),
-    refused("originNotAllowed", /does not tell/),
+    refused("originNotAllowed", /does not reveal/),
   );
 });
 

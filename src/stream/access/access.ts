@@ -58,7 +58,7 @@ export function createAccess({
     const { claims, rules } = reading.token;
     const key = await keys.find(claims.kid);
     if (key === undefined) throw refused("its key (kid) is unknown or revoked");
-    if (!isSignedBy(reading.token, key.publicKey)) throw refused("its signature is not of its key");
+    if (!isSignedBy(reading.token, key.publicKey)) throw refused("its signature does not match its key");
     return { ...claims, account: key.account, judge: compileRules(rules) };
   }
 
@@ -121,7 +121,7 @@ function checkOrigin({ allowedOrigins }: Video, { origin, place }: Viewer): void
   if (origin === undefined && place === undefined) return;
   if (origin === undefined || !isAllowedOrigin(origin, allowedOrigins))
     throw streamErrors.originNotAllowed({
-      origin: origin === undefined ? "a page that does not tell its address" : origin.slice(0, 200),
+      origin: origin === undefined ? "a page that does not reveal its origin" : origin.slice(0, 200),
     });
 }
 

@@ -123,7 +123,7 @@ export function createAudio(parts: AudioDeps): Audio {
     for (const row of await table.queued(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
       const job = row.job === "" ? undefined : await jobs.get(row.job);
       if (job?.status === "failed") {
-        await table.change(row.uid, { status: "error", error: job.error ?? "it could not be prepared" });
+        await table.change(row.uid, { status: "error", error: job.error ?? "it could not be processed" });
         changed(row.video_uid);
       } else if (job === undefined || job.status === "done") {
         await enqueue(row);
@@ -152,7 +152,7 @@ export function createAudio(parts: AudioDeps): Audio {
     };
     const put = await table.insert(row, MAX_TRACKS);
     if (put === "full")
-      throw streamErrors.badParameter({ reason: `a video has at most ${MAX_TRACKS} audio tracks more` });
+      throw streamErrors.badParameter({ reason: `a video can have at most ${MAX_TRACKS} additional audio tracks` });
     if (put === "labelTaken") throw labelTaken(label);
     // The row exists and now owns its file: `recover` creates the job.
     await enqueue(row).catch((err: unknown) =>
@@ -181,7 +181,7 @@ export function createAudio(parts: AudioDeps): Audio {
       if (url.length > MAX_URL) throw streamErrors.invalidUrl({ reason: `it has more than ${MAX_URL} characters` });
       const { size } = await askOrigin(fetch, url);
       if ((size ?? 0) > maxBytes)
-        throw streamErrors.tooLarge({ limit: maxBytes, rule: "no upload may be larger (stream.upload_gb)" });
+        throw streamErrors.tooLarge({ limit: maxBytes, rule: "the maximum for uploads (stream.upload_gb)" });
       return insert(account, video, { uid: ids.hex(), label, url });
     },
     async form(account, video, incoming, confirm) {
@@ -262,8 +262,7 @@ export function createAudio(parts: AudioDeps): Audio {
       if (deleted === undefined) throw streamErrors.trackNotFound({ uid: track });
       if (deleted === "isDefault")
         throw streamErrors.badParameter({
-          reason:
-            "the default audio track is not deleted: make another one the default first, or this one not the default",
+          reason: "the default audio track cannot be deleted: make another one the default first",
         });
       changed(video);
       for (const prefix of [trackFolder(video, track), `stream/${video}/${audioRendition(track)}`])
@@ -304,14 +303,15 @@ const show = ({ uid, label, is_default: isDefault, status }: AudioTrackRow): Add
   status,
 });
 const labelTaken = (label: string) =>
-  streamErrors.badParameter({ reason: `the video has an audio track with the label ${JSON.stringify(label)} already` });
+  streamErrors.badParameter({ reason: `the video already has an audio track with the label ${JSON.stringify(label)}` });
 
 function checkedLabel(given: string | undefined): string {
   const label = given?.trim().toWellFormed() ?? "";
-  if (label === "") throw streamErrors.badParameter({ reason: "label is required: what viewers choose the track by" });
+  if (label === "")
+    throw streamErrors.badParameter({ reason: "label is required: the name of the track shown to viewers" });
   if (label.length > MAX_LABEL)
-    throw streamErrors.badParameter({ reason: `label has at most ${MAX_LABEL} characters, and not ${label.length}` });
-  if (/\p{Cc}/u.test(label)) throw streamErrors.badParameter({ reason: "label has no control characters" });
+    throw streamErrors.badParameter({ reason: `label can have at most ${MAX_LABEL} characters, not ${label.length}` });
+  if (/\p{Cc}/u.test(label)) throw streamErrors.badParameter({ reason: "label must not contain control characters" });
   return label;
 }
 

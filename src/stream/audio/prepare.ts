@@ -74,7 +74,7 @@ async function prepare(
   const options = { signal, urgency: "soon" } as const;
   const look = async (key: string) => {
     const path = await objects.file(key);
-    if (path === undefined) throw new Unusable("the file is not there any more");
+    if (path === undefined) throw new Unusable("the file no longer exists");
     const description = await describeFile(tools, path, options);
     return { key, path, description, audio: soundOf(description) };
   };
@@ -129,6 +129,6 @@ function soundOf({ streams }: FileDescription): FileDescription["streams"][numbe
       kind === "audio" && codec !== undefined && channels > 0 && sampleRate > 0,
   );
   const sound = sounds.find(({ isDefault }) => isDefault) ?? sounds[0];
-  if (sound === undefined) throw new Unusable("there is no sound in the file");
+  if (sound === undefined) throw new Unusable("the file has no audio");
   return sound;
 }

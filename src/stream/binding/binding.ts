@@ -158,7 +158,7 @@ function requestedVideo(params: unknown) {
 }
 
 function taken(bytes: Readable | undefined): Readable {
-  if (bytes === undefined) throw streamErrors.badParameter({ reason: "bytes are wanted" });
+  if (bytes === undefined) throw streamErrors.badParameter({ reason: "must be bytes" });
   return bytes;
 }
 
@@ -167,7 +167,7 @@ async function gathered(bytes: Readable | undefined, most: number, what: string)
   let size = 0;
   for await (const piece of taken(bytes) as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size > most) throw streamErrors.tooLarge({ limit: most, rule: `${what} may have no more` });
+    if (size > most) throw streamErrors.tooLarge({ limit: most, rule: `the maximum for ${what}` });
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

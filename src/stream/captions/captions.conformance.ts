@@ -245,7 +245,7 @@ export function captionsConformance(engine: TestEngine): void {
     await assert.rejects(captions.get(A, uid, "de"), kind("captionNotFound"));
     assert.equal(
       (await captions.upload(A, uid, "de", Buffer.from(`${VTT}\n00:03.000 --> 00:02.000\nx\n`))).unread,
-      "1 cue could not be read and was left out; the first begins in line 6",
+      "1 cue could not be parsed and was skipped; the first is on line 6",
     );
     assert.equal((await kept()).length, 2);
   });

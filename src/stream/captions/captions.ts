@@ -140,7 +140,7 @@ export function createCaptions(parts: CaptionsDeps): Captions {
         caption: shown(row),
         unread:
           skipped &&
-          `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be read and ${skipped.count === 1 ? "was" : "were"} left out; the first begins in line ${skipped.line}`,
+          `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be parsed and ${skipped.count === 1 ? "was" : "were"} skipped; the first is on line ${skipped.line}`,
       };
     },
     adopt: embedded.adopt,

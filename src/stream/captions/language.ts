@@ -12,13 +12,13 @@ export function canonicalLanguage(tag: string): string {
   try {
     [canonical] = Intl.getCanonicalLocales(tag);
   } catch {
-    throw refuse("it is not of the form of BCP 47");
+    throw refuse("it is not in BCP 47 format");
   }
   const [primary = ""] = canonical!.split("-");
   // "english" is well-formed: subtags of up to eight letters are reserved for future languages. All two-letter codes
   // are already assigned.
-  if (primary.length > 3) throw refuse("it does not begin with a language of two or three letters");
-  if (primary.length === 2 && nameOf(primary, "en") === undefined) throw refuse(`there is no language ${primary}`);
+  if (primary.length > 3) throw refuse("it does not start with a language code of two or three letters");
+  if (primary.length === 2 && nameOf(primary, "en") === undefined) throw refuse(`unknown language ${primary}`);
   return canonical!;
 }
 

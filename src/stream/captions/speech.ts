@@ -30,7 +30,7 @@ export async function captionsOfSpeech(
 ): Promise<string> {
   const { model } = video;
   const source = model === null ? undefined : await objects.file(model.source.key);
-  if (model?.audio === undefined || source === undefined) throw new NoCaptions("its sound is not there");
+  if (model?.audio === undefined || source === undefined) throw new NoCaptions("its audio is missing");
   const { path, remove } = await scratch.make("captions");
   try {
     const audio = join(path, "audio.wav");
@@ -73,7 +73,7 @@ export async function captionsOfSpeech(
       { wallMs, outputBytes: MAX_OUTPUT, signal },
     ).catch(giveUp);
     const reading = readCaptions(output);
-    if (!reading.ok) throw new NoCaptions(`what the caption program wrote cannot be read: ${reading.why}`);
+    if (!reading.ok) throw new NoCaptions(`the output of the caption program is invalid: ${reading.why}`);
     return formatVtt(reading.captions);
   } finally {
     await remove();

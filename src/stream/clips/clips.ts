@@ -74,20 +74,20 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
 function partOf({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
   if (!Number.isInteger(start) || start < 0)
     throw streamErrors.badParameter({
-      reason: `startTimeSeconds is a whole number of seconds from 0, and not ${start}`,
+      reason: `startTimeSeconds must be a whole number of at least 0, not ${start}`,
     });
   if (!Number.isInteger(end) || end <= start)
     throw streamErrors.badParameter({
-      reason: `endTimeSeconds is a whole number of seconds after startTimeSeconds (${start}), and not ${end}`,
+      reason: `endTimeSeconds must be a whole number greater than startTimeSeconds (${start}), not ${end}`,
     });
   if (start >= duration)
     throw streamErrors.badParameter({
-      reason: `startTimeSeconds (${start}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,
+      reason: `startTimeSeconds (${start}) is after the end of the video, which is ${duration.toFixed(2)} seconds long`,
     });
   // Users see a video of 9.97 seconds as a video of 10 seconds.
   if (end > Math.ceil(duration))
     throw streamErrors.badParameter({
-      reason: `endTimeSeconds (${end}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,
+      reason: `endTimeSeconds (${end}) is after the end of the video, which is ${duration.toFixed(2)} seconds long`,
     });
   return { start: source.start + start, end: source.start + Math.min(end, duration) };
 }

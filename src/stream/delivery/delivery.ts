@@ -85,8 +85,8 @@ export function createDelivery({
           page: false,
           head,
           ...(match === "method"
-            ? { status: 405, message: "This address is read with GET." }
-            : { status: 404, message: "A video has nothing under this path." }),
+            ? { status: 405, message: "This URL accepts only GET." }
+            : { status: 404, message: "A video has no resource at this path." }),
         });
       else {
         try {

@@ -61,7 +61,7 @@ function requestedName({ query }: Viewing): string | undefined {
   if (requested === null) return undefined;
   if (!FILENAME.test(requested))
     throw streamErrors.badParameter({
-      reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(requested.slice(0, 130))}`,
+      reason: `filename must have at most 120 characters of A-Z a-z 0-9 _ -, not ${JSON.stringify(requested.slice(0, 130))}`,
     });
   return requested;
 }

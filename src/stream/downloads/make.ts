@@ -50,7 +50,7 @@ export function createDownloadBuilder(parts: MakeDeps) {
     try {
       const renditions = await chooseRenditions(video, video.model, type, parts);
       if (renditions.length === 0)
-        throw streamErrors.encodingFailed({ reason: `there is nothing in the video for a download of type ${type}` });
+        throw streamErrors.encodingFailed({ reason: `the video has no content for a download of type ${type}` });
       const open = (rendition: RenditionSource, segment: number | "init") =>
         patiently(rendition, segment, { clock, signal });
       const kind = type === "audio" ? "M4A " : "isom";

@@ -145,7 +145,9 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
       await encoder.encode(run);
       // If a run succeeds without writing a requested segment, the request remains open.
       for (const request of run.requests)
-        tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: "the encoder left it out" })));
+        tell(request, (waiter) =>
+          waiter.reject(streamErrors.encodingFailed({ reason: "the encoder did not write it" })),
+        );
     } catch (err) {
       for (const request of run.requests) afterFailure(request, err, run.control.signal.aborted);
     }
@@ -288,7 +290,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
 function reasonOf(err: unknown): string {
   if (err instanceof MediaRunError)
     return {
-      failed: "the source cannot be decoded here",
+      failed: "the source cannot be decoded",
       timeout: "it took too long",
       killed: "the encoder was killed",
       memory: "the encoder ran out of memory",

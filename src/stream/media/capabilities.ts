@@ -106,7 +106,7 @@ async function chooseSandbox(
   if (wanted === "prlimit") {
     if (limits === "none")
       throw streamErrors.mediaToolsMissing({
-        reason: "stream.sandbox is prlimit, and there is no prlimit (util-linux)",
+        reason: "stream.sandbox is prlimit, but prlimit is not installed (util-linux)",
       });
     return limits;
   }
@@ -140,7 +140,7 @@ function lackingFor(candidate: "bwrap" | "landlock", { bwrap, perl }: Programs):
     return bwrap === undefined ? "it is not installed (apt-get install bubblewrap)" : undefined;
   if (process.platform !== "linux" || mediaFilter({ network: false }) === undefined)
     return "it is not supported on this system";
-  return perl === undefined ? "it needs perl (apt-get install perl-base)" : undefined;
+  return perl === undefined ? "it requires perl (apt-get install perl-base)" : undefined;
 }
 
 /** Lines like " V....D libx264   libx264 H.264 (codec h264)" and " T.C scale   V->V   …". */

@@ -65,7 +65,7 @@ export async function runChild(
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
   const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
     child.once("error", (err) => {
-      fail("missing", `could not be started: ${messageOf(err)}`);
+      fail("missing", `could not start: ${messageOf(err)}`);
       resolve({ code: null });
     });
     child.once("close", (code, by) => resolve({ code, signal: by }));
@@ -116,21 +116,17 @@ export function exitError(
   stderr: string,
 ): MediaRunError {
   if (signal === "SIGXFSZ" || code === FILE_TOO_LARGE || /File too large/.test(stderr))
-    return new MediaRunError("output", `${name} wrote a larger file than it may`, stderr);
+    return new MediaRunError("output", `${name} exceeded its file size limit`, stderr);
   if (NOT_RUN.includes(code ?? 0) || NOT_RUN_INSIDE.test(stderr))
-    return new MediaRunError(
-      "missing",
-      `${name} could not be started: ${lastLine(stderr) || `ended with ${code}`}`,
-      stderr,
-    );
+    return new MediaRunError("missing", `${name} could not start: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
   if (code === null || code === KILLED)
     return new MediaRunError(
       "killed",
-      `${name} was killed: over its processor time, for want of memory, or by somebody`,
+      `${name} was killed: it exceeded its CPU or memory limit, or received a signal`,
       stderr,
     );
   if (/Cannot allocate memory|std::bad_alloc|malloc of size/.test(stderr))
-    return new MediaRunError("memory", `${name} wanted more memory than it may have`, stderr);
+    return new MediaRunError("memory", `${name} exceeded its memory limit`, stderr);
   return new MediaRunError("failed", `${name}: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
 }
 

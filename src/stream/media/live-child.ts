@@ -64,16 +64,16 @@ async function runLive(
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = setInterval(
     () => {
-      if (performance.now() - moved > idleMs) fail("timeout", `neither took nor made anything for ${idleMs} ms`);
+      if (performance.now() - moved > idleMs) fail("timeout", `was idle for ${idleMs} ms`);
       else if (feed.stdin.writableLength > inputBytes)
-        fail("input", `did not take what it was given: more than ${inputBytes} bytes wait`);
+        fail("input", `did not read its input: more than ${inputBytes} bytes are waiting`);
     },
     Math.min(LOOK_MS, idleMs),
   );
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
   const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
     child.once("error", (err) => {
-      fail("missing", `could not be started: ${messageOf(err)}`);
+      fail("missing", `could not start: ${messageOf(err)}`);
       resolve({ code: null });
     });
     child.once("close", (code, by) => resolve({ code, signal: by }));

@@ -23,12 +23,20 @@ export function createMeteredTools(
   { settings: { stream }, metrics, warm, exposed }: MeteredToolsDeps,
   { log, lifecycle }: Pick<Basics, "log" | "lifecycle">,
 ): MediaTools {
-  const runs = metrics?.histogram("reelpost_media_run_seconds", "Runs of ffmpeg and ffprobe, by how they ended", {
-    labels: ["program", "urgency", "outcome"],
-  });
-  const waits = metrics?.histogram("reelpost_media_wait_seconds", "How long runs waited for their turn", {
-    labels: ["urgency"],
-  });
+  const runs = metrics?.histogram(
+    "reelpost_media_run_seconds",
+    "Duration of ffmpeg and ffprobe runs in seconds, by outcome",
+    {
+      labels: ["program", "urgency", "outcome"],
+    },
+  );
+  const waits = metrics?.histogram(
+    "reelpost_media_wait_seconds",
+    "Time that ffmpeg and ffprobe runs waited in the queue in seconds",
+    {
+      labels: ["urgency"],
+    },
+  );
   const tools = createMediaTools({
     settings: stream,
     log,
@@ -52,8 +60,8 @@ export function createMeteredTools(
 }
 
 function watch(metrics: Metrics, { load }: ReturnType<typeof createMediaTools>): void {
-  const running = metrics.gauge("reelpost_media_running", "Runs of ffmpeg and ffprobe that are under way");
-  const waiting = metrics.gauge("reelpost_media_waiting", "Runs that wait for their turn", ["urgency"]);
+  const running = metrics.gauge("reelpost_media_running", "Number of running ffmpeg and ffprobe processes");
+  const waiting = metrics.gauge("reelpost_media_waiting", "Number of queued ffmpeg and ffprobe runs", ["urgency"]);
   // prom-client calls `collect` before it reads a gauge.
   Object.assign(running, { collect: () => running.set(load().running) });
   Object.assign(waiting, {

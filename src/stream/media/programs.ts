@@ -24,7 +24,7 @@ export function findPrograms(
     const found = find(given === "" ? name : given, path);
     if (found === undefined)
       throw streamErrors.mediaToolsMissing({
-        reason: given === "" ? `there is no ${name} on the PATH` : `stream.${name} names ${given}, which is no program`,
+        reason: given === "" ? `${name} is not in PATH` : `stream.${name} is ${given}, which is not a program`,
       });
     return found;
   };

@@ -16,9 +16,9 @@ export async function answerAsset(
   const found = /^(assets\/)?[a-z0-9.-]{1,80}$/.test(path)
     ? await assets.find(hashedFolder ? path.slice(7) : path)
     : undefined;
-  if (found === undefined) return refuse(response, 404, "There is no such file");
+  if (found === undefined) return refuse(response, 404, "Not found");
   if (request.method !== "GET" && request.method !== "HEAD")
-    return refuse(response, 405, "Only GET", { allow: "GET, HEAD" });
+    return refuse(response, 405, "Only GET is allowed", { allow: "GET, HEAD" });
   const { asset, exact } = found;
   const etag = `"${asset.hashed}"`;
   const headers: Record<string, string> = {

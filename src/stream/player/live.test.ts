@@ -125,7 +125,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await page.evaluate(`${video}.playbackRate = 1.5`);
     await until(page, `${video}.currentTime > 1`);
     assert.equal(await page.evaluate(`${video}.playbackRate`), 1.5);
-    await page.getByRole("button", { name: "Go to what is live now" }).click();
+    await page.getByRole("button", { name: "Go to live" }).click();
     await until(page, `${atEdge} && ${video}.currentTime > 15 && ${video}.playbackRate < 1.1`);
     await until(page, 'document.querySelector("media-time-range").range.valueAsNumber > 0.97');
     assert.deepEqual(problems, []);

@@ -39,8 +39,8 @@ export async function answerOembed({
   response,
 }: OembedRequest): Promise<void> {
   const query = new URL(request.url ?? "/", "http://localhost").searchParams;
-  if (request.method !== "GET" && request.method !== "HEAD") return answer(405, { error: "Only GET" });
-  if ((query.get("format") ?? "json") !== "json") return answer(501, { error: "Only format=json" });
+  if (request.method !== "GET" && request.method !== "HEAD") return answer(405, { error: "Only GET is allowed" });
+  if ((query.get("format") ?? "json") !== "json") return answer(501, { error: "Only format=json is supported" });
   const id = idOf(query.get("url") ?? "", base);
   if (id === undefined) return answer(404, { error: "url is not the address of a video on this server" });
   try {

@@ -76,13 +76,13 @@ const isBrowser = ({ request: { headers } }: Viewing) =>
   headers["sec-fetch-dest"] === "iframe" ||
   headers["sec-fetch-dest"] === "document";
 
-/** Previews for shared links: Open Graph, and the URL of the oEmbed response. */
 /** The player is inserted before the heading, which is visible only on watch pages. */
 function bodyOf(mode: PageConfig["mode"], title: string, description: string | undefined): string {
   if (mode === "embed") return `<main id="player"><h1 class="visually-hidden">${escapeHtml(title)}</h1></main>`;
   return `<main id="player"><div class="about"><h1>${escapeHtml(title)}</h1>${description ? `<p>${escapeHtml(description)}</p>` : ""}</div></main>`;
 }
 
+/** Previews for shared links: Open Graph, and the URL of the oEmbed response. */
 function watchHead(
   { base, id, origin, video: { requireSignedURLs } }: Viewing,
   video: PlayerVideo,

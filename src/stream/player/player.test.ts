@@ -146,7 +146,7 @@ describe("the player page", { skip }, () => {
   test("reports that a video is being processed, and plays it as soon as possible", async () => {
     const video = another({ state: "queued", readyToStream: false, pctComplete: 0 });
     const { page } = await open("muted=true&autoplay=true", video.uid);
-    await page.getByText("The video is waiting its turn").waitFor();
+    await page.getByText("The video is queued for processing").waitFor();
     delivery.videos.set(video.uid, { ...video, state: "inprogress", pctComplete: 40 });
     await page.getByText("The video is being prepared").waitFor();
     assert.equal(await page.getByRole("progressbar").getAttribute("aria-valuenow"), "40");

@@ -116,7 +116,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
     const file = await onDisk({ buffer: FILE.buffer, day: 1 });
     const { page } = await open(uploadUrl);
     await sendSome(page, file);
-    assert.match(await page.title(), /^\d+ % – Upload$/);
+    assert.match(await page.title(), /^\d+% – Upload$/);
     await page.close();
 
     const again = await open(uploadUrl);
@@ -128,7 +128,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
     await process(video.uid);
     await again.page.getByText("Your video is ready").waitFor();
     assert.equal(
-      new URL((await again.page.getByText("Watch it").getAttribute("href"))!).pathname,
+      new URL((await again.page.getByText("Watch video").getAttribute("href"))!).pathname,
       `/${video.uid}/watch`,
     );
     await again.page.reload();
@@ -223,7 +223,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
     });
     await page.getByText("This file is not a video.").waitFor();
     await page.setInputFiles("input", { ...FILE, buffer: Buffer.alloc(2 * MIB, 1) });
-    await page.getByText("at most 1 MB may be uploaded here").waitFor();
+    await page.getByText("the maximum is 1 MB").waitFor();
     later += 3_600_000;
     await page.setInputFiles("input", { ...FILE, buffer: VIDEO_HEAD });
     await page.getByText("The upload stopped").waitFor();

@@ -94,10 +94,10 @@ export async function describeFile(
 function refusalOf(err: MediaRunError): Error {
   const options = { cause: err };
   if (/moov atom not found/.test(err.stderr))
-    return malformed("It has no index (moov): it was cut off, or its recording never ended in order.", options);
+    return malformed("It has no index (moov): the file is truncated, or its recording was not finalized.", options);
   // An error about too many streams comes from -max_streams; libavformat has no specific message for the other cases.
   if (/Number of streams exceeds|max_streams/i.test(err.stderr)) return malformed("It has too many tracks.", options);
-  if (err.reason !== "failed") return malformed("It cannot be read within reasonable bounds.", options);
+  if (err.reason !== "failed") return malformed("It cannot be read within the resource limits.", options);
   return nonVideo(undefined, options);
 }
 

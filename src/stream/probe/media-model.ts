@@ -50,7 +50,7 @@ export function modelOf(
 ): MediaModel {
   const pictures = tracks.video && scan.video;
   const sound = tracks.audio && scan.audio;
-  if (tracks.video !== undefined && pictures === undefined) throw malformed("It has no pictures, though it says so.");
+  if (tracks.video !== undefined && pictures === undefined) throw malformed("Its video track has no frames.");
   if (pictures === undefined && sound === undefined) throw malformed("It has no packets.");
   const fps = pictures && outputRate(pictures.cadence, tracks.video!.rates);
   const { start, duration } = partOf(beginningOf(pictures, fps), lengthOf(pictures, sound), clip);
@@ -116,12 +116,12 @@ function checkLength(duration: number, { max_duration_seconds: longest }: ModelS
   if (!(duration >= SHORTEST - 1e-6))
     throw new ProbeRefused(
       "ERR_DURATION_TOO_SHORT",
-      `The video is ${Math.max(0, duration).toFixed(3)} seconds long, at least ${SHORTEST} are needed.`,
+      `The video is ${Math.max(0, duration).toFixed(3)} seconds long; at least ${SHORTEST} are required.`,
     );
   if (duration > longest)
     throw new ProbeRefused(
       "ERR_DURATION_EXCEED_CONSTRAINT",
-      `The video is ${Math.ceil(duration)} seconds long, at most ${longest} are allowed.`,
+      `The video is ${Math.ceil(duration)} seconds long; at most ${longest} are allowed.`,
     );
 }
 

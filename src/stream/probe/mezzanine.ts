@@ -110,7 +110,7 @@ export async function makeMezzanine(
         });
       } catch (err) {
         if (!isTheFile(err)) throw err;
-        if (plan.last) throw malformed("Its packets cannot be put in order.", { cause: err });
+        if (plan.last) throw malformed("Its packets cannot be ordered.", { cause: err });
         continue;
       }
       if ((await stat(file)).size === 0) throw malformed("It has no packets.");

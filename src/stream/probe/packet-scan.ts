@@ -25,7 +25,7 @@ export async function scanPackets(
   );
   let packets = 0;
   const lines = byLine((line) => {
-    if (++packets > MAX_PACKETS) throw malformed("It has more packets than can be looked through.");
+    if (++packets > MAX_PACKETS) throw malformed("It has too many packets.");
     addLine(scanners, line);
   });
   const args = ["-show_entries", "packet=stream_index,pts,dts,duration,size,flags", "-of", "csv=p=0", "-i", path];

@@ -189,7 +189,7 @@ describe("the duration", needsFfmpeg, () => {
     );
     await assert.rejects(
       (await openProbe(t, { max_duration_seconds: 3 })).probeFile(await clip()),
-      refused("ERR_DURATION_EXCEED_CONSTRAINT", /4 seconds long, at most 3/),
+      refused("ERR_DURATION_EXCEED_CONSTRAINT", /4 seconds long; at most 3/),
     );
   });
 

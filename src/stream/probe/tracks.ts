@@ -38,7 +38,7 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
       !(audio !== undefined && STILLS.has(stream.codec ?? "") && stream.frames === 1),
   );
   const video = prefer(moving, (a, b) => b.width * b.height - a.width * a.height || a.index - b.index);
-  if (video === undefined && audio === undefined) throw nonVideo("It has neither pictures nor sound.");
+  if (video === undefined && audio === undefined) throw nonVideo("It has neither video nor audio.");
   if (video !== undefined) checkVideo(video);
   const isHeard = ({ codec, channels, sampleRate }: StreamDescription) =>
     codec !== undefined && channels > 0 && sampleRate > 0;
@@ -52,7 +52,7 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
   const subtitles = streams
     .filter((stream) => stream.kind === "other" && TEXT.has(stream.codec ?? "") && !stream.isForced)
     .slice(0, MAX_SUBTITLES);
-  if (video === undefined && heard === undefined) throw malformed("Its sound is in a form that is not known here.");
+  if (video === undefined && heard === undefined) throw malformed("Its audio format is not supported.");
   return {
     ...(video && { video }),
     ...(heard && { audio: heard }),
@@ -65,9 +65,9 @@ const prefer = (streams: StreamDescription[], order: (a: StreamDescription, b: S
   streams.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault) || order(a, b))[0];
 
 function checkVideo(video: StreamDescription): void {
-  if (video.codec === undefined) throw malformed("Its pictures are in a form that is not known here.");
+  if (video.codec === undefined) throw malformed("Its video format is not supported.");
   if (video.width * video.height > MAX_PIXELS)
-    throw malformed(`Its pictures have ${video.width}x${video.height} pixels, more than ${MOST}.`);
+    throw malformed(`Its frames have ${video.width}x${video.height} pixels, more than ${MOST}.`);
   if (video.width < 1 || video.height < 1 || video.pixelFormat === undefined)
-    throw malformed(`Nothing can be learned of its pictures, or they have more than ${MOST}.`);
+    throw malformed(`Its frame size or pixel format is unknown, or its frames have more than ${MOST}.`);
 }

@@ -48,7 +48,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
     );
     const [source, watermark] = paths;
     if (source === undefined || paths.includes(undefined))
-      throw streamErrors.imageFailed({ reason: "its source is gone" });
+      throw streamErrors.imageFailed({ reason: "its source no longer exists" });
     const marked = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
     const options = {
       tonemap: filters.has("zscale") && filters.has("tonemap"),
@@ -67,7 +67,10 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
     } catch (err) {
       if (err instanceof MediaRunError && !["aborted", "closed", "missing"].includes(err.reason))
         throw streamErrors.imageFailed(
-          { reason: err.reason === "failed" ? "its pictures cannot be read there" : "it took too much" },
+          {
+            reason:
+              err.reason === "failed" ? "its frames cannot be decoded at this position" : "it exceeded its limits",
+          },
           { cause: err },
         );
       throw err;
@@ -113,7 +116,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
         if (picture.length > 0) return picture;
         if (at === 0) break;
       }
-      throw streamErrors.imageFailed({ reason: "there is no picture in it" });
+      throw streamErrors.imageFailed({ reason: "it has no image" });
     },
     async audio(model, size) {
       const cover = await drawCover(model, size);
@@ -137,7 +140,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
       const picture = await draw(model, ({ source, options }) =>
         sheetArgs(model, sheet, source, { ...options, isPart }),
       );
-      if (picture.length === 0) throw streamErrors.imageFailed({ reason: "there is no picture in it" });
+      if (picture.length === 0) throw streamErrors.imageFailed({ reason: "it has no image" });
       return picture;
     },
   };

@@ -46,9 +46,9 @@ export function createPlaybackTokens({ videos, keys, clock, tokenHours = 24 }: T
     { id, pem }: PlaybackTokenRequest,
   ): Promise<{ id: string; privateKey: KeyObject }> {
     if (id === undefined && pem === undefined) return keys.own(account);
-    if (id === undefined || pem === undefined) throw bad("id and pem belong together: send both, or none");
+    if (id === undefined || pem === undefined) throw bad("id and pem must be used together: send both or neither");
     const privateKey = readPem(pem);
-    if (privateKey === undefined) throw bad("pem is no private RSA key, as PEM or as that in base64");
+    if (privateKey === undefined) throw bad("pem is not a private RSA key, as PEM or base64-encoded PEM");
     const known = await keys.find(id);
     if (known === undefined || known.account !== account) throw streamErrors.keyNotFound({ id: id.slice(0, 64) });
     if (!isPair(privateKey, known.publicKey)) throw bad("pem is not the private key that belongs to id");
@@ -62,7 +62,7 @@ export function createPlaybackTokens({ videos, keys, clock, tokenHours = 24 }: T
       const { exp = now + HOUR, nbf = now - HOUR, downloadable = false, original = false } = request;
       if (tokenHours > 0 && exp > now + tokenHours * HOUR + SKEW)
         throw bad(
-          `exp is ${exp}, and may be ${now + tokenHours * HOUR} now: ${tokenHours} hours ahead, in seconds since the epoch`,
+          `exp is ${exp}; the maximum is ${now + tokenHours * HOUR}: ${tokenHours} hours from now, in seconds since the epoch`,
         );
       if (exp <= now)
         throw bad(`exp is ${exp}, which has passed (it is ${now} now): send a future time, in seconds since the epoch`);

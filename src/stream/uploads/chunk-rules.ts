@@ -22,7 +22,7 @@ export function checkChunk({ offset, octets, length, max }: UploadChunk): void {
   if (octets === undefined || octets === 0) return;
   const bad = (rule: string) =>
     streamErrors.badParameter({
-      reason: `Chunk size must be ${rule}, and not ${octets} bytes (at offset ${offset} of ${length ?? "an unknown length"})`,
+      reason: `Chunk size must be ${rule}, not ${octets} bytes (at offset ${offset} of ${length ?? "an unknown length"})`,
     });
   if (max > 0 && octets > max) throw bad(`at most ${max} bytes (chunkSize of tus-js-client; stream.chunk_mb here)`);
   // With a deferred length, any chunk may be the last one.

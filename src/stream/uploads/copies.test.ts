@@ -156,7 +156,7 @@ test("an invalid URL is rejected immediately, and no video is created", async (t
     const { url } = await startOrigin(t, answer);
     await assert.rejects(world.uploads.copy(ACCOUNT, { url }), refusedWith(code, text));
   };
-  await refused(status(404), 10010, /Invalid URL: 127\.0\.0\.1 answered with the status 404$/);
+  await refused(status(404), 10010, /Invalid URL: 127\.0\.0\.1 responded with status 404$/);
   await refused(status(500), 10010, /status 500/);
   await refused((request, response) => serve(request, response, Buffer.alloc(0)), 10059, /empty/);
   await refused(
@@ -220,7 +220,7 @@ test("an origin that fails later causes the video to fail with the reason; an en
     [
       (request, response) =>
         request.method === "HEAD" ? serve(request, response, video(100)) : void response.writeHead(403).end(),
-      /could not be fetched: 127\.0\.0\.1 answered with the status 403/,
+      /could not be fetched: 127\.0\.0\.1 responded with status 403/,
     ],
     [
       (request, response) =>
@@ -306,7 +306,7 @@ test("fails a copy when the origin sends fewer bytes than it declared", { timeou
     assert.deepEqual([failed.state, failed.errorReason?.code], ["error", "ERR_FETCH_ORIGIN_ERROR"], name);
     assert.match(
       failed.errorReason!.text,
-      new RegExp(`: the origin ends its response early: received \\d+ of ${bytes.length} bytes`),
+      new RegExp(`: the origin ended its response early: received \\d+ of ${bytes.length} bytes`),
       name,
     );
     assert.equal(await objects.partial(`stream/${uid}/source`).size(), 0);

@@ -57,7 +57,7 @@ export function createCopies(parts: CreationDeps): Copies {
   const limit = Math.floor(settings.upload_gb * GIB);
   let worker: JobWorker | undefined;
 
-  const tooLarge = () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" });
+  const tooLarge = () => streamErrors.tooLarge({ limit, rule: "the maximum for uploads (stream.upload_gb)" });
   const enqueue = async (uid: string) => void (await jobs.enqueue(COPY_JOB, { uid }, { key: uid, attempts }));
 
   /** Sends one request for the missing bytes. True if none are missing. */
@@ -89,7 +89,7 @@ export function createCopies(parts: CreationDeps): Copies {
       if (start === 0 && kept > 0) await sources.discard(row.uid);
       if (start !== 0 && size !== undefined && row.length !== null && size !== row.length) {
         await sources.discard(row.uid);
-        throw new Error("the file at its origin has become another one");
+        throw new Error("the file changed at its origin");
       }
       Object.assign(row, { length: size ?? null, version: version ?? null });
       await table.change(row.uid, { length: row.length, version: row.version });
@@ -132,7 +132,7 @@ export function createCopies(parts: CreationDeps): Copies {
         if (err instanceof CutShort) {
           same = { text: err.message, times: err.message === same.text ? same.times + 1 : 1 };
           if (same.times >= MAX_CUT_SHORT)
-            throw new ForGood(`the origin ends its response early: ${err.message}`, { cause: err });
+            throw new ForGood(`the origin ended its response early: ${err.message}`, { cause: err });
         }
         // Without progress this attempt fails, unless the response ended where the previous one did: a few more
         // requests then show whether it always does.
@@ -152,7 +152,7 @@ export function createCopies(parts: CreationDeps): Copies {
     const gone = new AbortController();
     const isGone = async () => {
       if ((await videos.find(uid))?.state !== "downloading")
-        gone.abort(new Error("the video is not to be copied any more"));
+        gone.abort(new Error("the video is no longer being copied"));
     };
     const unsubscribe = events.subscribe(VIDEO_CHANGED, (id) => {
       if (id === uid || id === "") isGone().catch(() => {});

@@ -42,13 +42,13 @@ export function createCreations(parts: CreationDeps): Creations {
     if (deferred !== undefined && deferred !== "1")
       throw bad(`Upload-Defer-Length must be 1, not ${JSON.stringify(deferred.slice(0, 40))}`);
     if (deferred !== undefined && text !== undefined)
-      throw bad("Upload-Length and Upload-Defer-Length exclude each other: send only one");
+      throw bad("Upload-Length and Upload-Defer-Length are mutually exclusive: send only one");
     if (deferred !== undefined) return DEFERRED;
     if (text === undefined)
       throw bad("Upload-Length is required: the size of the file in bytes, or Upload-Defer-Length: 1");
     const length = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(length))
-      throw bad(`Upload-Length is the size of the file in bytes, and not ${JSON.stringify(text.slice(0, 40))}`);
+      throw bad(`Upload-Length must be the size of the file in bytes, not ${JSON.stringify(text.slice(0, 40))}`);
     checkSize(length, maxSizeBytes, settings);
     return length;
   }
@@ -205,8 +205,7 @@ export function deferredLimit(
   settings: Pick<UploadsDeps["settings"], "upload_gb">,
 ): ByteLimit {
   const bytes = Math.min(maxSizeBytes ?? Infinity, uploadLimit(settings));
-  const rule =
-    bytes === maxSizeBytes ? "this video allows no larger file" : "no upload may be larger (stream.upload_gb)";
+  const rule = bytes === maxSizeBytes ? "the maximum for this video" : "the maximum for uploads (stream.upload_gb)";
   return { bytes, exceeded: () => streamErrors.tooLarge({ limit: bytes, rule }) };
 }
 

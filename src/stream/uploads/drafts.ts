@@ -23,7 +23,7 @@ export async function videoDraft(
   const now = clock.now();
   if (requested.uploadExpiry != null && !(requested.uploadExpiry > now))
     throw streamErrors.badParameter({
-      reason: `expiry is a time to come, and not ${timeText(requested.uploadExpiry)}`,
+      reason: `expiry must be in the future, not ${timeText(requested.uploadExpiry)}`,
     });
   const profile = watermark === undefined ? undefined : await findWatermark?.(account, watermark);
   if (watermark !== undefined && profile === undefined)

@@ -36,7 +36,7 @@ export async function readStreamedForm<Kept>(
   const type = incoming.headers["content-type"] ?? "";
   if (!/^multipart\/form-data\s*;/i.test(type))
     throw streamErrors.badParameter({
-      reason: `send multipart/form-data with a part named file (videos may come by TUS too: Tus-Resumable: 1.0.0), and not ${JSON.stringify(type.slice(0, 80))}`,
+      reason: `send multipart/form-data with a part named file (or use TUS: Tus-Resumable: 1.0.0), not ${JSON.stringify(type.slice(0, 80))}`,
     });
   if (Number(incoming.headers["content-length"] ?? 0) > maxBytes + AROUND) throw tooLarge(maxBytes);
   const parser = createParser(incoming);
@@ -97,7 +97,7 @@ function createParser(incoming: IncomingMessage): BusboyInstance {
 const tooLarge = (limit: number) =>
   streamErrors.tooLarge({
     limit,
-    rule: "an upload in one request has no more (stream.basic_upload_mb); send larger files by TUS",
+    rule: "the maximum for an upload in one request (stream.basic_upload_mb); upload larger files with TUS",
   });
 
 async function* fileOf(stream: Readable, maxBytes: number, refuse: FormOptions["refuse"]): AsyncGenerator<Uint8Array> {

@@ -86,7 +86,7 @@ export function createForms(parts: CreationDeps): Forms {
           requested,
           sniffed(body, {
             maxBytes: limit,
-            tooLarge: () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" }),
+            tooLarge: () => streamErrors.tooLarge({ limit, rule: "the maximum for uploads (stream.upload_gb)" }),
           }),
           limit,
         );

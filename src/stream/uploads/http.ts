@@ -160,7 +160,7 @@ export function createUploadHttp(parts: UploadHttpDeps): Handler {
 }
 
 const STATES = {
-  open: "A video may be uploaded here, once: by POST of a form with a part named file, or with a TUS client.",
+  open: "Upload one video here: POST a form with a part named file, or use a TUS client.",
   processing: "The file has been uploaded and is being processed.",
   ready: "The video has been uploaded.",
   failed: "The file could not be used.",

@@ -37,7 +37,7 @@ export const isFine = (status: number): boolean => status === 200 || status === 
 
 /** Text for display without the query, which may contain a secret. */
 export const answered = (url: string, status: number): string =>
-  `${URL.parse(url)?.hostname ?? "the origin"} answered with the status ${status}`;
+  `${URL.parse(url)?.hostname ?? "the origin"} responded with status ${status}`;
 
 export function describe({ status, headers }: Pick<GuardedResponse, "status" | "headers">): OriginFile {
   const { etag, "last-modified": modified } = headers;

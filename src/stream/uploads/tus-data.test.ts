@@ -133,7 +133,7 @@ test("a deferred-length upload stays within the size limit of its video", async 
       { "upload-defer-length": "1", ...(body && { "content-type": "application/offset+octet-stream" }) },
       body,
     );
-  const limit = /The file is larger than 1000 bytes: this video allows no larger file/;
+  const limit = /The file is larger than 1000 bytes: the maximum for this video/;
 
   // With the creation, with one chunk, with a later one, by Content-Length, and by the late Upload-Length.
   const whole = await begin(inPieces(bytes, [0.2, 0.4, 0.6]));

@@ -16,13 +16,13 @@ export function readTusMetadata(header: string): RequestedVideo {
     .split(",")
     .map((pair) => pair.trim())
     .filter((pair) => pair !== "");
-  if (pairs.length > MAX_KEYS) throw bad(`Upload-Metadata has at most ${MAX_KEYS} keys, and not ${pairs.length}`);
+  if (pairs.length > MAX_KEYS) throw bad(`Upload-Metadata can have at most ${MAX_KEYS} keys, not ${pairs.length}`);
   const seen = new Set<string>();
   for (const pair of pairs) {
     const [key = "", encoded = "", ...rest] = pair.split(/\s+/);
     if (rest.length > 0)
-      throw bad(`Upload-Metadata has a key and one value in base64 between its commas, and not ${quoted(pair)}`);
-    if (seen.has(key.toLowerCase())) throw bad(`Upload-Metadata has the key ${quoted(key)} twice`);
+      throw bad(`Upload-Metadata must have a key and one base64 value between its commas, not ${quoted(pair)}`);
+    if (seen.has(key.toLowerCase())) throw bad(`Upload-Metadata has a duplicate key ${quoted(key)}`);
     seen.add(key.toLowerCase());
     const value = decoded(key, encoded);
     const set = OURS.get(key.toLowerCase());
@@ -64,13 +64,13 @@ const OURS = new Map<string, (requested: RequestedVideo, value: string, key: str
 function numberOf(key: string, text: string): number {
   const number = Number(text);
   if (text.trim() === "" || !Number.isFinite(number))
-    throw bad(`${key} in Upload-Metadata is a number, and not ${quoted(text)}`);
+    throw bad(`${key} in Upload-Metadata must be a number, not ${quoted(text)}`);
   return number;
 }
 
 function timeOf(key: string, text: string): number {
   const time = /^\d{4}-\d\d-\d\dT/i.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time))
-    throw bad(`${key} in Upload-Metadata is a time such as 2026-12-31T23:59:59Z, and not ${quoted(text)}`);
+    throw bad(`${key} in Upload-Metadata must be a time such as 2026-12-31T23:59:59Z, not ${quoted(text)}`);
   return time;
 }

@@ -60,7 +60,7 @@ export const CREATION_CASES: TusCase[] = [
     "POST",
     { "upload-defer-length": "1", ...UPLOAD_TYPE },
     Array.from({ length: 17 }, () => KIB),
-    rejectedEarly(413, "The file is larger than 16384 bytes: no upload may be larger (stream.upload_gb)\n"),
+    rejectedEarly(413, "The file is larger than 16384 bytes: the maximum for uploads (stream.upload_gb)\n"),
   ],
   [
     "creation without length",
@@ -76,7 +76,7 @@ export const CREATION_CASES: TusCase[] = [
     "POST",
     { "upload-length": "20", "upload-defer-length": "1" },
     undefined,
-    badRequest("Upload-Length and Upload-Defer-Length exclude each other: send only one"),
+    badRequest("Upload-Length and Upload-Defer-Length are mutually exclusive: send only one"),
   ],
   [
     "creation with an invalid length",
@@ -84,7 +84,7 @@ export const CREATION_CASES: TusCase[] = [
     "POST",
     { "upload-length": "1e3" },
     undefined,
-    badRequest('Upload-Length is the size of the file in bytes, and not "1e3"'),
+    badRequest('Upload-Length must be the size of the file in bytes, not "1e3"'),
   ],
   [
     "creation over the limit",

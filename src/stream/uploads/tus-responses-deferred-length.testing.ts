@@ -72,6 +72,6 @@ export const DEFERRED_LENGTH_CASES: TusCase[] = [
     "PATCH",
     patchAt(8),
     Array.from({ length: 16 }, () => KIB),
-    rejected(413, "The file is larger than 16384 bytes: no upload may be larger (stream.upload_gb)\n"),
+    rejected(413, "The file is larger than 16384 bytes: the maximum for uploads (stream.upload_gb)\n"),
   ],
 ];

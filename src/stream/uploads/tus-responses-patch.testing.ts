@@ -33,7 +33,7 @@ export const PATCH_CASES: TusCase[] = [
     patchAt(8),
     "1234",
     badRequest(
-      "Chunk size must be a multiple of 256KiB (262144 bytes) unless it is the last one, and not 4 bytes (at offset 8 of 20)",
+      "Chunk size must be a multiple of 256KiB (262144 bytes) unless it is the last one, not 4 bytes (at offset 8 of 20)",
     ),
   ],
   ["PATCH without version", "part", "PATCH", patchAt(8, { "tus-resumable": [] }), REST, wrongVersion("absent")],

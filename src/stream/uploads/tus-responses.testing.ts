@@ -95,7 +95,7 @@ export const CHECKSUM_REJECTED = rejectedEarly(
   400,
   "Bad Request: Upload-Checksum is not supported (Tus-Extension lists no checksum): send the request without it\n",
 );
-export const STORAGE_ERROR = "Something went wrong here; what has arrived is kept.\n";
+export const STORAGE_ERROR = "Internal error. The data received so far is kept.\n";
 export const UPLOAD_EXPIRED = rejectedEarly(
   410,
   "This upload URL expired at 2026-11-28T00:00:00.000Z. Create another one.\n",

@@ -140,7 +140,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
     const [status, text] =
       err instanceof UserError
         ? [err.entry.http, `${userErrorText(err)}\n`]
-        : [500, "Something went wrong here; what has arrived is kept.\n"];
+        : [500, "Internal error. The data received so far is kept.\n"];
     writeHead(response, status, { ...headers, "content-length": Buffer.byteLength(text), "content-type": TEXT });
     response.write(text);
     await discardBody(request);

@@ -15,24 +15,24 @@ export function rulesConformance(engine: TestEngine): void {
     const now = clock.now();
     const { uid } = await videos.create(A, {});
     const wrong: [VideoChange & VideoDraft, RegExp][] = [
-      [{ creator: "c".repeat(65) }, /at most 64 characters, and not 65/],
+      [{ creator: "c".repeat(65) }, /at most 64 characters, not 65/],
       [{ creator: "a\0b" }, /U\+0000/],
-      [{ meta: { x: "y".repeat(16_380) } }, /at most 16384 bytes of JSON, and not 16388/],
-      [{ allowedOrigins: ["example.com/path"] }, /without a path, and not "example.com\/path"/],
+      [{ meta: { x: "y".repeat(16_380) } }, /at most 16384 bytes of JSON, not 16388/],
+      [{ allowedOrigins: ["example.com/path"] }, /without a path, not "example.com\/path"/],
       [{ allowedOrigins: ["*"] }, /"\*"/],
       [{ allowedOrigins: ["a b"] }, /"a b"/],
-      [{ allowedOrigins: Array.from({ length: 101 }, () => "a.example") }, /at most 100 entries, and not 101/],
+      [{ allowedOrigins: Array.from({ length: 101 }, () => "a.example") }, /at most 100 entries, not 101/],
       [
         { scheduledDeletion: now + 3 * DAY },
-        /30 to 1096 days after the video was created, and 2026-11-24T00:00:00.000Z is 3.00 days after/,
+        /30 to 1096 days after the video was created, but 2026-11-24T00:00:00.000Z is 3.00 days after/,
       ],
       [{ scheduledDeletion: now + 1097 * DAY }, /1097.00 days after/],
-      [{ scheduledDeletion: Number.NaN }, /it is no time/],
-      [{ uploadExpiry: Number.NaN }, /uploadExpiry is no time/],
-      [{ thumbnailTimestampPct: 1.1 }, /from 0 to 1, and not 1.1/],
+      [{ scheduledDeletion: Number.NaN }, /it is not a time/],
+      [{ uploadExpiry: Number.NaN }, /uploadExpiry is not a time/],
+      [{ thumbnailTimestampPct: 1.1 }, /from 0 to 1, not 1.1/],
       [{ thumbnailTimestampPct: Number.NaN }, /from 0 to 1/],
-      [{ maxDurationSeconds: 0 }, /from 1 to 36000, and not 0/],
-      [{ maxDurationSeconds: 36_001 }, /from 1 to 36000, and not 36001/],
+      [{ maxDurationSeconds: 0 }, /from 1 to 36000, not 0/],
+      [{ maxDurationSeconds: 36_001 }, /from 1 to 36000, not 36001/],
       [{ maxDurationSeconds: 1.5 }, /whole number/],
     ];
     for (const [draft, text] of wrong) {
@@ -41,7 +41,7 @@ export function rulesConformance(engine: TestEngine): void {
     }
     assert.match(
       await refusal(videos.edit(A, uid, { publicDetails: { logo: "javascript:alert(1)" } })),
-      /publicDetails.logo is an http or https address/,
+      /publicDetails.logo must be an http or https URL/,
     );
     assert.equal((await videos.list(A)).length, 1);
   });

@@ -32,12 +32,12 @@ export function checked<Change extends VideoChange>(change: Change, created: num
   if (change.allowedOrigins !== undefined) kept.allowedOrigins = originsOf(change.allowedOrigins);
   if (change.scheduledDeletion != null) checkDeletion(change.scheduledDeletion, created, rules.minDeletionDays);
   if (change.uploadExpiry != null && !(change.uploadExpiry >= 0 && change.uploadExpiry <= LAST_TIME))
-    throw bad("uploadExpiry is no time");
+    throw bad("uploadExpiry is not a time");
   if (
     change.thumbnailTimestampPct !== undefined &&
     !(change.thumbnailTimestampPct >= 0 && change.thumbnailTimestampPct <= 1)
   )
-    throw bad(`thumbnailTimestampPct is a number from 0 to 1, and not ${quoted(change.thumbnailTimestampPct)}`);
+    throw bad(`thumbnailTimestampPct must be a number from 0 to 1, not ${quoted(change.thumbnailTimestampPct)}`);
   if (change.maxDurationSeconds != null) checkDuration(change.maxDurationSeconds, rules.maxDurationSeconds);
   if (change.publicDetails !== undefined) checkDetails(change.publicDetails);
   return kept;
@@ -46,20 +46,20 @@ export function checked<Change extends VideoChange>(change: Change, created: num
 function creatorOf(creator: string | null): string | null {
   if (creator === null || creator === "") return null;
   if (creator.length > MAX_CREATOR)
-    throw bad(`creator has at most ${MAX_CREATOR} characters, and not ${creator.length}`);
+    throw bad(`creator can have at most ${MAX_CREATOR} characters, not ${creator.length}`);
   if (creator.includes("\0")) throw bad("creator contains U+0000");
   return creator.toWellFormed();
 }
 
 function checkMeta(meta: Record<string, string>): void {
   const { length } = Buffer.from(JSON.stringify(meta));
-  if (length > MAX_META) throw bad(`meta has at most ${MAX_META} bytes of JSON, and not ${length}`);
+  if (length > MAX_META) throw bad(`meta can have at most ${MAX_META} bytes of JSON, not ${length}`);
 }
 
 /** A scheme or a trailing slash, as in URLs copied from browsers, is removed. */
 function originsOf(origins: readonly string[]): string[] {
   if (origins.length > MAX_ORIGINS)
-    throw bad(`allowedOrigins has at most ${MAX_ORIGINS} entries, and not ${origins.length}`);
+    throw bad(`allowedOrigins can have at most ${MAX_ORIGINS} entries, not ${origins.length}`);
   return origins.map((given) => {
     const origin = given
       .trim()
@@ -67,7 +67,7 @@ function originsOf(origins: readonly string[]): string[] {
       .replace(/\/$/, "");
     if (origin.length > MAX_ORIGIN || !ORIGIN.test(origin))
       throw bad(
-        `allowedOrigins takes host names such as example.com, *.example.com and localhost:3000, without a path, and not ${quoted(given)}`,
+        `allowedOrigins accepts host names such as example.com, *.example.com and localhost:3000, without a path, not ${quoted(given)}`,
       );
     return origin.toLowerCase();
   });
@@ -80,21 +80,23 @@ function checkDeletion(at: number, created: number, minDays: number): void {
   const said =
     Number.isFinite(at) && Math.abs(at) <= LAST_TIME
       ? `${new Date(at).toISOString()} is ${days.toFixed(2)} days after`
-      : "it is no time";
-  throw bad(`scheduledDeletion is ${minDays} to ${MAX_DELETION_DAYS} days after the video was created, and ${said}`);
+      : "it is not a time";
+  throw bad(
+    `scheduledDeletion must be ${minDays} to ${MAX_DELETION_DAYS} days after the video was created, but ${said}`,
+  );
 }
 
 function checkDuration(seconds: number, most: number): void {
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > most)
-    throw bad(`maxDurationSeconds is a whole number from 1 to ${most}, and not ${quoted(seconds)}`);
+    throw bad(`maxDurationSeconds must be a whole number from 1 to ${most}, not ${quoted(seconds)}`);
 }
 
 function checkDetails(details: Partial<PublicDetails>): void {
   for (const [name, value] of Object.entries(details)) {
     if (typeof value === "string" && value.length > MAX_DETAIL)
-      throw bad(`publicDetails.${name} has at most ${MAX_DETAIL} characters, and not ${value.length}`);
+      throw bad(`publicDetails.${name} can have at most ${MAX_DETAIL} characters, not ${value.length}`);
     // These values become links on public pages.
     if (name !== "title" && typeof value === "string" && value !== "" && !/^https?:\/\//i.test(value))
-      throw bad(`publicDetails.${name} is an http or https address, and not ${quoted(value)}`);
+      throw bad(`publicDetails.${name} must be an http or https URL, not ${quoted(value)}`);
   }
 }

@@ -107,7 +107,7 @@ test("a video over its maximum duration reports the excess", () => {
       "error",
       {
         code: "ERR_DURATION_EXCEED_CONSTRAINT",
-        text: "The video is 11.30 seconds long, at most 10 (maxDurationSeconds) are allowed.",
+        text: "The video is 11.30 seconds long; at most 10 (maxDurationSeconds) are allowed.",
       },
     ],
   );

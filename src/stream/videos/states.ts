@@ -21,7 +21,7 @@ const REASON_TEXTS: Record<ErrorReason, string> = {
   ERR_FETCH_ORIGIN_ERROR: "The video could not be downloaded from the URL.",
   ERR_MALFORMED_VIDEO: "The video was deemed to be corrupted or malformed.",
   ERR_DURATION_TOO_SHORT: "The video is shorter than 0.1 seconds.",
-  ERR_UNKNOWN: "The video could not be processed, for a reason of the server's own.",
+  ERR_UNKNOWN: "The video could not be processed because of an internal error.",
 };
 
 export function withUpload(video: Video, source: { key: string; size: number }, now: number): Video | undefined {
@@ -81,7 +81,7 @@ export function withModel(video: Video, model: MediaModel, now: number): Video |
     return withFailure(
       known,
       "ERR_DURATION_EXCEED_CONSTRAINT",
-      `The video is ${model.duration.toFixed(2)} seconds long, at most ${limit} (maxDurationSeconds) are allowed.`,
+      `The video is ${model.duration.toFixed(2)} seconds long; at most ${limit} (maxDurationSeconds) are allowed.`,
       now,
     );
   }

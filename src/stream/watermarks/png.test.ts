@@ -30,16 +30,16 @@ test("an image is accepted with its size, and stripped of chunks that are not ne
 
 test("an invalid PNG is rejected with the reason", () => {
   const good = png(4, 4);
-  assert.match(why(Buffer.from("GIF89a")), /no PNG/);
-  assert.match(why(Buffer.from([0xff, 0xd8, 0xff])), /no PNG/);
-  assert.match(why(Buffer.alloc(0)), /no PNG/);
-  assert.match(why(good.subarray(0, -1)), /ends in the middle/);
-  assert.match(why(SIGNATURE), /ends in the middle/);
+  assert.match(why(Buffer.from("GIF89a")), /not a PNG/);
+  assert.match(why(Buffer.from([0xff, 0xd8, 0xff])), /not a PNG/);
+  assert.match(why(Buffer.alloc(0)), /not a PNG/);
+  assert.match(why(good.subarray(0, -1)), /truncated/);
+  assert.match(why(SIGNATURE), /truncated/);
   assert.match(why(Buffer.concat([SIGNATURE, END])), /header is not where/);
   assert.match(why(Buffer.concat([SIGNATURE, header(4, 4), header(4, 4), END])), /header is not where/);
-  assert.match(why(Buffer.concat([SIGNATURE, header(4, 4), END])), /no picture/);
+  assert.match(why(Buffer.concat([SIGNATURE, header(4, 4), END])), /no image data/);
   assert.match(why(Buffer.concat([SIGNATURE, chunk("IHDR", Buffer.alloc(12)), END])), /length/);
-  assert.match(why(png(4, 4, { between: [chunk("EvIL", Buffer.alloc(1))] })), /nobody knows \(EvIL\)/);
+  assert.match(why(png(4, 4, { between: [chunk("EvIL", Buffer.alloc(1))] })), /unknown critical chunk \(EvIL\)/);
   const bad = Buffer.from(good);
   bad[20]! ^= 1;
   assert.match(why(bad), /checksum of a chunk \(IHDR\)/);
@@ -50,12 +50,12 @@ test("invalid or excessive sizes and pixel formats are rejected before decoding"
     [0, 4, /no pixels/],
     [4, 0, /no pixels/],
     [4097, 4096, /4097 x 4096/],
-    [4_000_000_000, 4_000_000_000, /may have 16777216/],
+    [4_000_000_000, 4_000_000_000, /the maximum is 16777216/],
     [16_385, 1, /16385 x 1/],
   ] as const)
     assert.match(why(Buffer.concat([SIGNATURE, header(width, height), END])), text);
   for (const kind of [{ colour: 1 }, { colour: 2, depth: 4 }, { colour: 3, depth: 16 }, { depth: 3 }, { interlace: 2 }])
-    assert.match(why(Buffer.concat([SIGNATURE, header(4, 4, kind), END])), /no PNG can be/);
+    assert.match(why(Buffer.concat([SIGNATURE, header(4, 4, kind), END])), /header is invalid/);
 });
 
 test("a mutated image is either rejected or still valid", () => {

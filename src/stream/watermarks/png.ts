@@ -29,16 +29,16 @@ const OVERHEAD = 12;
  * Returns the reason as text if it is invalid.
  */
 export function readPng(file: Buffer): Png | string {
-  if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return "it is no PNG";
+  if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return "it is not a PNG";
   const kept: Buffer[] = [SIGNATURE];
   const seen = new Set<string>();
   let size: { width: number; height: number } | undefined;
   for (let at = SIGNATURE.length; ;) {
-    if (at + OVERHEAD > file.length) return "it ends in the middle";
+    if (at + OVERHEAD > file.length) return "it is truncated";
     const length = file.readUInt32BE(at);
     const type = file.toString("latin1", at + 4, at + 8);
     const end = at + OVERHEAD + length;
-    if (end > file.length) return "it ends in the middle";
+    if (end > file.length) return "it is truncated";
     if (crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4))
       return `the checksum of a chunk (${printable(type)}) is wrong`;
     if ((type === "IHDR") !== (at === SIGNATURE.length)) return "its header is not where it belongs";
@@ -48,25 +48,25 @@ export function readPng(file: Buffer): Png | string {
       size = header;
     }
     // PNG 5.4: an image with an unknown critical chunk must not be shown.
-    if (/^[A-Z]/.test(type) && !KEPT.has(type)) return `it has a part that nobody knows (${printable(type)})`;
+    if (/^[A-Z]/.test(type) && !KEPT.has(type)) return `it has an unknown critical chunk (${printable(type)})`;
     if (KEPT.has(type)) kept.push(file.subarray(at, end));
     seen.add(type);
     at = end;
     if (type === "IEND") break;
   }
-  if (!seen.has("IDAT")) return "it has no picture in it";
+  if (!seen.has("IDAT")) return "it has no image data";
   return { ...size!, bytes: Buffer.concat(kept) };
 }
 
 function readHeader(data: Buffer): { width: number; height: number } | string {
-  if (data.length !== 13) return "its header is not of the right length";
+  if (data.length !== 13) return "its header has the wrong length";
   const [width, height] = [data.readUInt32BE(0), data.readUInt32BE(4)];
   const [depth = 0, colour = 0, compression, filter, interlace = 0] = data.subarray(8);
   if (width === 0 || height === 0) return "it has no pixels";
   if (width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS)
-    return `it has ${width} x ${height} pixels, and may have ${MAX_PIXELS} (4096 x 4096)`;
+    return `it has ${width} x ${height} pixels; the maximum is ${MAX_PIXELS} (4096 x 4096)`;
   if (DEPTHS[colour]?.includes(depth) !== true || compression !== 0 || filter !== 0 || interlace > 1)
-    return "its header says what no PNG can be";
+    return "its header is invalid";
   return { width, height };
 }
 

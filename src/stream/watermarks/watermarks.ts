@@ -68,11 +68,11 @@ export function createWatermarks({
     } catch (err) {
       if (err instanceof UserError && err.kind === "mediaToolsMissing") return;
       if (err instanceof MediaRunError && err.reason !== "aborted" && err.reason !== "closed")
-        throw streamErrors.badImage({ reason: "its picture cannot be decoded" }, { cause: err });
+        throw streamErrors.badImage({ reason: "it cannot be decoded" }, { cause: err });
       throw err;
     }
     // ffmpeg only warns about a truncated image.
-    if (complaints.trim() !== "") throw streamErrors.badImage({ reason: "its picture cannot be decoded" });
+    if (complaints.trim() !== "") throw streamErrors.badImage({ reason: "it cannot be decoded" });
   }
 
   async function create(
@@ -123,7 +123,7 @@ export function createWatermarks({
     const response = await fetch(url, { maxBytes: MAX_WATERMARK_BYTES });
     if (response.status !== 200) {
       response.close();
-      throw streamErrors.invalidUrl({ reason: `${response.url.host} answered ${response.status}` });
+      throw streamErrors.invalidUrl({ reason: `${response.url.host} responded with status ${response.status}` });
     }
     const pieces: Uint8Array[] = [];
     for await (const piece of response.body) pieces.push(piece);
@@ -171,9 +171,9 @@ function checked({ name = "", opacity = 1, padding = 0.05, scale = 0.15, positio
   const bad = (reason: string) => streamErrors.badParameter({ reason });
   if (name.length > MAX_NAME || name.includes("\0")) throw bad(`name has more than ${MAX_NAME} characters, or a NUL`);
   for (const [field, value] of Object.entries({ opacity, padding, scale }))
-    if (!(value >= 0 && value <= 1)) throw bad(`${field} is ${value}, and has to be between 0 and 1`);
+    if (!(value >= 0 && value <= 1)) throw bad(`${field} must be between 0 and 1, not ${value}`);
   if (!POSITIONS.includes(position))
-    throw bad(`position is ${JSON.stringify(position).slice(0, 60)}, and has to be one of ${POSITIONS.join(", ")}`);
+    throw bad(`position must be one of ${POSITIONS.join(", ")}, not ${JSON.stringify(position).slice(0, 60)}`);
   return { name, opacity, padding, scale, position };
 }
 

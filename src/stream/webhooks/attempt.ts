@@ -38,7 +38,10 @@ export async function attempt(
     if (status >= 200 && status < 300) return done({ status, error: null, response });
     return done({
       status,
-      error: status >= 300 && status < 400 ? "it was redirected, which is not followed" : `it answered ${status}`,
+      error:
+        status >= 300 && status < 400
+          ? "it responded with a redirect, which is not followed"
+          : `it responded with status ${status}`,
       response,
     });
   } catch (err) {
@@ -96,7 +99,7 @@ export function webhookUrl(given: string, allowPrivate: boolean): string {
     isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
   if (closed && !allowPrivate)
     throw streamErrors.invalidUrl({
-      reason: `${host} is no place on the internet, and webhooks are not sent to private addresses`,
+      reason: `${host} is not a public host; webhooks to private addresses are not allowed`,
     });
   return url.href;
 }

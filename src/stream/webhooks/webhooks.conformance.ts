@@ -156,7 +156,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.ok(clock.now() - start >= total, `${clock.now() - start} < ${total}`);
     assert.deepEqual(
       [failed.event, failed.attempts[3]!.status, failed.attempts[3]!.error, failed.attempts[3]!.response.length],
-      ["error", 500, "it answered 500", 500],
+      ["error", 500, "it responded with status 500", 500],
     );
     assert.equal(there.received.length, WEBHOOK_ATTEMPTS);
     assert.equal(new Set(there.received.map(({ body }) => body)).size, 1);
@@ -178,7 +178,7 @@ export function webhooksConformance(engine: TestEngine): void {
     const redirected = await webhooks.test(A, moved.id);
     assert.deepEqual(
       [redirected.status, redirected.event, redirected.attempts[0]!.status, redirected.attempts[0]!.error],
-      ["failed", "test", 302, "it was redirected, which is not followed"],
+      ["failed", "test", 302, "it responded with a redirect, which is not followed"],
     );
     const closed = await webhooks.create(A, "http://127.0.0.1:1/");
     const refused = (await webhooks.test(A, closed.id)).attempts[0]!;

@@ -83,9 +83,9 @@ export function createWebhooks({
     { topics = ["videos"], liveInputs = [] }: Partial<Interest> = {},
   ): EndpointRow {
     const [id, now] = [ids.hex(), clock.now()];
-    if (topics.length === 0) throw streamErrors.badParameter({ reason: "topics names videos, live, or both" });
+    if (topics.length === 0) throw streamErrors.badParameter({ reason: "topics must be videos, live, or both" });
     if (liveInputs.length > MAX_INPUTS || !liveInputs.every(isHexId))
-      throw streamErrors.badParameter({ reason: `liveInputs names up to ${MAX_INPUTS} live inputs by their uids` });
+      throw streamErrors.badParameter({ reason: `liveInputs can have at most ${MAX_INPUTS} uids of live inputs` });
     return {
       id,
       account_id: account,

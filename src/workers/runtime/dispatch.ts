@@ -98,7 +98,7 @@ export function createDispatchClient({
         wallMs,
         (answer) => readJson<{ handlers: string[] }>(answer).handlers,
       );
-      if (names === undefined) throw new Error(`no answer within ${wallMs} ms`);
+      if (names === undefined) throw new Error(`no response within ${wallMs} ms`);
       return names;
     },
     close: () => client.close(),
@@ -118,6 +118,6 @@ function readJson<Read>({ body }: RawAnswer): Read {
   try {
     return JSON.parse(body) as Read;
   } catch (err) {
-    throw new Error(`unreadable answer from the worker: ${messageOf(err)}`, { cause: err });
+    throw new Error(`invalid response from the worker: ${messageOf(err)}`, { cause: err });
   }
 }

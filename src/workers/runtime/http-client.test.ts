@@ -116,7 +116,7 @@ describe("the HTTP client for workerd", () => {
       { maxAnswer: 1000 },
     );
     await assert.rejects(post("long").answer, /too long/);
-    await assert.rejects(post("odd").answer, /not one that workerd gives/);
+    await assert.rejects(post("odd").answer, /not valid for workerd/);
     const busy = await serve(t, () => {}, { maxConnections: 1, maxWaiting: 1 });
     const held = [busy.post("1"), busy.post("2")];
     await assert.rejects(busy.post("3").answer, /1 messages are waiting/);

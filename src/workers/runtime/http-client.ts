@@ -177,14 +177,14 @@ function encode(headers: Record<string, string | number>, body: Uint8Array): Uin
 function readAnswer(received: Buffer, maxAnswer: number): ClientResponse | undefined {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) {
-    if (received.length > maxAnswer) throw new Error("the answer's header section is too long");
+    if (received.length > maxAnswer) throw new Error("the header section of the response is too long");
     return undefined;
   }
   const head = received.toString("latin1", 0, end);
   const [, status] = /^HTTP\/1\.[01] (\d{3})/.exec(head) ?? [];
   const [, length] = /\r\ncontent-length: *(\d+)/i.exec(head) ?? [];
-  if (status === undefined || length === undefined) throw new Error("the answer is not one that workerd gives");
-  if (Number(length) > maxAnswer) throw new Error("the answer is too long");
+  if (status === undefined || length === undefined) throw new Error("the response is not valid for workerd");
+  if (Number(length) > maxAnswer) throw new Error("the response is too long");
   const bodyAt = end + 4;
   return received.length < bodyAt + Number(length)
     ? undefined

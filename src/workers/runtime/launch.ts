@@ -58,7 +58,7 @@ export function createLauncher({ log }: { log: Log }): Launcher {
   const confined = process.platform === "linux" && existsSync(SETPRIV);
   if (!confined)
     log[process.getuid?.() === 0 ? "warn" : "debug"](
-      "setpriv (util-linux) is not there: worker processes run as this user and a killed server may leave them behind",
+      "setpriv (util-linux) is not installed: worker processes run as this user and a killed server may leave them behind",
     );
   let program: number | undefined;
   try {

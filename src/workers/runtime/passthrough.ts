@@ -192,7 +192,7 @@ function refuse(response: ServerResponse, outcome: InvocationOutcome): Invocatio
   } else {
     const status = outcome.outcome === "exception" ? 502 : 503;
     response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "retry-after": "1" });
-    response.end(`${outcome.exception?.message ?? "the worker did not answer"}\n`);
+    response.end(`${outcome.exception?.message ?? "the worker did not respond"}\n`);
   }
   return outcome;
 }

@@ -182,7 +182,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     return (
       death ?? {
         outcome: "exception",
-        exception: { name: "Error", message: `the worker did not answer: ${messageOf(err)}` },
+        exception: { name: "Error", message: `the worker did not respond: ${messageOf(err)}` },
       }
     );
   }
@@ -268,7 +268,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       ]);
       return {
         ...answer,
-        exception: record?.exception ?? { name: "Error", message: "the worker failed without a word" },
+        exception: record?.exception ?? { name: "Error", message: "the worker failed without an error message" },
         ended,
       };
     },

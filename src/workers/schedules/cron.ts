@@ -21,9 +21,9 @@ export function parseCron(text: string): CronExpression {
   if (text.length > MAX_LENGTH) throw refuse(`It has more than ${MAX_LENGTH} characters`);
   if (fields.length !== FIELDS.length) throw refuse(`It has ${text.trim() === "" ? 0 : fields.length} fields`);
   const wrong = fields.findIndex((field, i) => !FIELDS[i]!.test(field));
-  if (wrong >= 0) throw refuse(`"${fields[wrong]}" is not understood`);
+  if (wrong >= 0) throw refuse(`"${fields[wrong]}" is invalid`);
   const day = [...fields[4]!.matchAll(/(?<![#/\d])\d+/g)].find(([number]) => Number(number) < 1 || Number(number) > 7);
-  if (day !== undefined) throw refuse(`${day[0]} is no day of the week`);
+  if (day !== undefined) throw refuse(`${day[0]} is not a day of the week`);
   let cron: Cron;
   try {
     cron = new Cron(fields.join(" "), { mode: "5-part", alternativeWeekdays: true, timezone: "UTC" });
@@ -33,6 +33,6 @@ export function parseCron(text: string): CronExpression {
       { cause: err },
     );
   }
-  if (cron.nextRun() === null) throw refuse("It never comes");
+  if (cron.nextRun() === null) throw refuse("It never occurs");
   return { comesIn: (minute) => cron.match(new Date(minute * 60_000)) };
 }

@@ -21,7 +21,7 @@ export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE,
     case "good":
       return date;
     case "no-date":
-      throw refuse(`"${date}" is not a valid compatibility date.`, "It is not a day of the calendar.");
+      throw refuse(`"${date}" is not a valid compatibility date.`, "It is not a valid date.");
     case "future":
       throw refuse(`Can't set compatibility date in the future: "${date}".`, `Today is ${verdict.today}, in UTC.`);
     case "newer":
@@ -37,10 +37,10 @@ export function checkFlags(flags: string[], limits: UploadLimits): string[] {
   if (bad !== undefined)
     throw badUpload(
       `${JSON.stringify(bad.slice(0, 100))} is not a compatibility flag`,
-      "Flags are words of a-z 0-9 _.",
+      "Flags consist of the characters a-z, 0-9 and _.",
     );
   if (flags.length > limits.flags)
-    throw badUpload(`it has ${flags.length} compatibility flags`, `At most ${limits.flags} fit.`);
+    throw badUpload(`it has ${flags.length} compatibility flags`, `At most ${limits.flags} are allowed.`);
   return [...new Set(flags)];
 }
 
@@ -49,16 +49,16 @@ export function checkModules(
   limits: UploadLimits,
 ): void {
   if (modules.length > limits.modules)
-    throw badUpload(`it has ${modules.length} modules`, `At most ${limits.modules} fit.`);
+    throw badUpload(`it has ${modules.length} modules`, `At most ${limits.modules} are allowed.`);
   const seen = new Set<string>();
   for (const { name } of modules) {
     // oxlint-disable-next-line no-control-regex
     if (name === "" || name.length > 1000 || /[\u0000-\u001f\u007f]/.test(name))
       throw badUpload(
-        `${JSON.stringify(name.slice(0, 100))} is no name for a module`,
+        `${JSON.stringify(name.slice(0, 100))} is not a valid module name`,
         "A name has 1 to 1000 characters and no control characters.",
       );
-    if (seen.has(name)) throw badUpload(`it has two modules named "${name}"`, "Module names are unique.");
+    if (seen.has(name)) throw badUpload(`it has two modules named "${name}"`, "Module names must be unique.");
     seen.add(name);
   }
   const runnable = modules.filter(({ kind }) => kind !== "source-map");
@@ -76,7 +76,7 @@ export function checkModules(
   if (found.kind !== wanted && !(format === "service-worker" && found.kind === "esm"))
     throw badUpload(
       `its main module "${main}" is ${found.kind}, not ${format === "modules" ? "an ES module" : "a script"}`,
-      `Its Content-Type is ${format === "modules" ? "application/javascript+module" : "application/javascript"}.`,
+      `Its Content-Type must be ${format === "modules" ? "application/javascript+module" : "application/javascript"}.`,
     );
   checkSize(sizeOf(runnable), limits.scriptBytes);
   checkSize(sizeOf(modules.filter(({ kind }) => kind === "source-map")), limits.sourceMapBytes);
@@ -89,14 +89,14 @@ function checkSize(size: number, limit: number) {
 /** Checks the names and number of the bindings. */
 export function checkBindings(bindings: readonly { name: string }[], limits: UploadLimits): void {
   if (bindings.length > limits.bindings)
-    throw badUpload(`it has ${bindings.length} bindings`, `At most ${limits.bindings} fit.`);
+    throw badUpload(`it has ${bindings.length} bindings`, `At most ${limits.bindings} are allowed.`);
   const seen = new Set<string>();
   for (const [index, { name }] of bindings.entries()) {
     if (name === "") throw workerErrors.bindingUnnamed({ index });
     // oxlint-disable-next-line no-control-regex
     if (name.length > 255 || /[\u0000-\u001f\u007f]/.test(name))
       throw badUpload(
-        `${JSON.stringify(name.slice(0, 100))} is no name for a binding`,
+        `${JSON.stringify(name.slice(0, 100))} is not a valid binding name`,
         "A name has at most 255 characters and no control characters.",
       );
     if (seen.has(name)) throw workerErrors.bindingNameTaken({ name });
@@ -116,7 +116,7 @@ export function checkTexts(bindings: readonly Binding[], limits: UploadLimits): 
   if (total > limits.environmentBytes)
     throw badUpload(
       `its variables and secrets have ${octets(total)}`,
-      `At most ${octets(limits.environmentBytes)} fit.`,
+      `At most ${octets(limits.environmentBytes)} are allowed.`,
     );
 }
 

@@ -57,14 +57,14 @@ export async function deployVersions(
 
 function checkPercentages(versions: Deployment["versions"], limits: UploadLimits) {
   const refuse = (reason: string) => workerErrors.badPercentages({ reason });
-  if (versions.length === 0) throw refuse("no version is named");
+  if (versions.length === 0) throw refuse("no version is specified");
   if (versions.length > limits.versionsPerDeployment)
     throw badUpload(
       `the deployment has ${versions.length} versions`,
-      `At most ${limits.versionsPerDeployment} can be live at once.`,
+      `At most ${limits.versionsPerDeployment} can be live at the same time.`,
     );
   if (new Set(versions.map(({ versionId }) => versionId)).size < versions.length)
-    throw refuse("a version is named twice");
+    throw refuse("a version is specified twice");
   const wrong = versions.find(({ percentage }) => !(percentage >= 0 && percentage <= 100));
   if (wrong !== undefined) throw refuse(`${wrong.percentage} is not`);
   const sum = versions.reduce((total, { percentage }) => total + percentage, 0);

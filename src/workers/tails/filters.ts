@@ -25,12 +25,12 @@ const refuse = (reason: string) => tailErrors.badFilter({ reason });
 /** Validates the client's filters. `clientIp` replaces "self". Throws badFilter. */
 export function parseFilters(given: unknown, clientIp: string | undefined): TailFilter[] {
   if (given === undefined || given === null) return [];
-  if (!Array.isArray(given)) throw refuse("filters is a list");
+  if (!Array.isArray(given)) throw refuse("filters must be a list");
   const filters = given.flatMap((filter: unknown) => {
-    if (!isObject(filter)) throw refuse(`a filter is an object, not ${JSON.stringify(filter)}`);
+    if (!isObject(filter)) throw refuse(`a filter must be an object, not ${JSON.stringify(filter)}`);
     return Object.entries(filter).map(([name, value]) => parseFilter(name, value, clientIp));
   });
-  if (filters.length > MAX_FILTERS) throw refuse(`there are more than ${MAX_FILTERS} of them`);
+  if (filters.length > MAX_FILTERS) throw refuse(`there are more than ${MAX_FILTERS} filters`);
   return filters;
 }
 
@@ -42,7 +42,7 @@ function parseFilter(name: string, value: unknown, clientIp: string | undefined)
       return { method: texts(name, value).map((method) => method.toUpperCase()) };
     case "sampling_rate":
       if (typeof value !== "number" || !(value > 0 && value <= 1))
-        throw refuse("sampling_rate is a number above 0, at most 1");
+        throw refuse("sampling_rate must be a number above 0 and at most 1");
       return { sampling_rate: value };
     case "header":
       return { header: parseHeader(value) };
@@ -58,7 +58,7 @@ function parseFilter(name: string, value: unknown, clientIp: string | undefined)
 }
 
 function parseHeader(value: unknown): { key: string; query?: string } {
-  if (!isObject(value)) throw refuse("header is an object of key and query");
+  if (!isObject(value)) throw refuse("header must be an object with key and query");
   const { key, query } = value;
   return {
     key: textOf("header.key", key).toLowerCase(),
@@ -68,19 +68,19 @@ function parseHeader(value: unknown): { key: string; query?: string } {
 
 function parseAddress(address: string, clientIp: string | undefined): string {
   const meant = address === "self" ? clientIp : address;
-  if (meant === undefined || isIP(meant) === 0) throw refuse(`${JSON.stringify(address)} is not an address`);
+  if (meant === undefined || isIP(meant) === 0) throw refuse(`${JSON.stringify(address)} is not an IP address`);
   return plain(meant);
 }
 
 function textOf(name: string, value: unknown): string {
   if (typeof value !== "string" || value === "" || value.length > MAX_TEXT)
-    throw refuse(`${name} is a text of 1 to ${MAX_TEXT} characters`);
+    throw refuse(`${name} must be a string of 1 to ${MAX_TEXT} characters`);
   return value;
 }
 
 function texts(name: string, value: unknown): string[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_LIST)
-    throw refuse(`${name} is a list of 1 to ${MAX_LIST} texts`);
+    throw refuse(`${name} must be a list of 1 to ${MAX_LIST} strings`);
   return value.map((each) => textOf(name, each));
 }
 

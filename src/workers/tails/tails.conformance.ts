@@ -317,7 +317,7 @@ export function tailsConformance(engine: TestEngine): void {
           {
             type: "overload",
             message:
-              "6 records were left out here: they came faster than they were read. A filter or a sampling rate lets fewer through.",
+              "6 records were dropped: they arrived faster than they were read. Use a filter or a sampling rate to receive fewer.",
           },
         ],
       );

@@ -50,7 +50,7 @@ export const lossTrace = (script: string, lost: number, at: number): TraceRecord
   ...emptyTrace(script, "", at),
   event: {
     type: "overload",
-    message: `${lost} ${lost === 1 ? "record was" : "records were"} left out here: they came faster than they were read. A filter or a sampling rate lets fewer through.`,
+    message: `${lost} ${lost === 1 ? "record was" : "records were"} dropped: they arrived faster than they were read. Use a filter or a sampling rate to receive fewer.`,
   },
 });
 

@@ -54,10 +54,13 @@ export function createDns(
 ): Dns {
   const lookupCount = metrics.counter(
     "reelpost_dns_lookups_total",
-    "Lookups that were not answered from memory, by what was found",
+    "Total number of DNS lookups that were not answered from the cache",
     ["type", "outcome", "own"],
   );
-  const answerCount = metrics.counter("reelpost_dns_answers_total", "Answers of the DNS server", ["over", "rcode"]);
+  const answerCount = metrics.counter("reelpost_dns_answers_total", "Total number of responses of the DNS server", [
+    "over",
+    "rcode",
+  ]);
   const servers = (settings.resolvers.length > 0 ? settings.resolvers : getServers()).map(readEndpoint);
   const manualZones = new Set(settings.manual_zones.map((name) => name.toLowerCase().replace(/\.$/, "")));
   const isManual = (name: string) => settings.provider === "manual" || manualZones.has(name);

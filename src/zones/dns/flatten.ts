@@ -32,7 +32,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
   ): Promise<DnsReply> {
     if (cache === undefined)
       return cannot(
-        `The CNAME at ${name} leads to ${host}, which is not served here, and no resolver is set that could look it up.`,
+        `The CNAME at ${name} leads to ${host}, which this server does not serve, and no resolver is configured.`,
       );
     try {
       const { addresses, ttl } = await cache(host, type);
@@ -64,7 +64,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
       target = next.data[0]!.target as string;
       ttl = Math.min(ttl, next.ttl);
     }
-    return cannot(`The CNAME at ${name} leads in a circle, or too far.`);
+    return cannot(`The CNAME at ${name} is part of a loop or a chain that is too long.`);
   };
 }
 

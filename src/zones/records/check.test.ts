@@ -77,7 +77,7 @@ describe("contents", () => {
     assert.deepEqual(problems({ type: "CNAME", content: "192.0.2.1" })[0]?.[0], 9007);
     assert.deepEqual(problems({ type: "NS", content: "192.0.2.1" })[0]?.[0], 9008);
     assert.deepEqual(problems({ type: "MX", content: "::1", priority: 1 }), [
-      [9009, "Content for MX record must be a hostname. It is an IP address, a host name is needed."],
+      [9009, "Content for MX record must be a hostname. It is an IP address, not a host name."],
     ]);
     assert.deepEqual(problems({ type: "MX", content: "mail.example.net" }), [
       [9101, "priority is a required data field."],

@@ -106,7 +106,7 @@ class Invalid extends Error {
 
 function checkType(type: string): RecordType {
   const upper = type.toUpperCase();
-  if (upper === "SOA") throw new Invalid(9001, "SOA records are made by the zone itself.");
+  if (upper === "SOA") throw new Invalid(9001, "The SOA record is managed by the server.");
   if (!isRecordType(upper)) throw new Invalid(9001, `DNS record type ${JSON.stringify(type.slice(0, 20))} is invalid.`);
   return upper;
 }
@@ -131,21 +131,21 @@ function checkComment(given: string): string | null {
     throw new Invalid(9300, `The comment has more than ${MAX_COMMENT} characters.`);
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f\u2028\u2029]/.test(comment))
-    throw new Invalid(9300, "The comment has a control character or a line end.");
+    throw new Invalid(9300, "The comment contains a control character or line break.");
   return comment === "" ? null : comment;
 }
 
 function checkTags(given: string[]): string[] {
   const tags = [...new Set(given.map((tag) => tag.trim()))];
-  if (tags.length > MAX_TAGS) throw new Invalid(9301, `A record has at most ${MAX_TAGS} tags.`);
+  if (tags.length > MAX_TAGS) throw new Invalid(9301, `A record can have at most ${MAX_TAGS} tags.`);
   for (const tag of tags) {
     // oxlint-disable-next-line no-control-regex
     if (!/^[\w-]{1,32}:[^\0-\x1f\x7f\u2028\u2029]*$/.test(tag))
       throw new Invalid(
         9301,
-        `The tag ${JSON.stringify(tag.slice(0, 50))} is not of the form name:value; a name has up to 32 letters, digits, "_" and "-".`,
+        `The tag ${JSON.stringify(tag.slice(0, 50))} is not in the form name:value; a name has up to 32 letters, digits, "_" and "-".`,
       );
-    if ([...tag].length > MAX_TAG) throw new Invalid(9301, `A tag has at most ${MAX_TAG} characters.`);
+    if ([...tag].length > MAX_TAG) throw new Invalid(9301, `A tag can have at most ${MAX_TAG} characters.`);
   }
   return tags;
 }
@@ -171,7 +171,7 @@ function dataOfRequest(type: RecordType, { content, data, priority }: RecordRequ
 function textOf(content: string): RecordData {
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(content))
-    throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
+    throw new DnsSyntaxError("it contains a control character: write the octet as \\DDD in a quoted string");
   return checkData("TXT", { strings: [octetsOf(content)] });
 }
 

@@ -224,7 +224,7 @@ describe("queries", () => {
       [{ sql: "select ?", params: [{}] }, "Type 'object' not supported for value '[object Object]'"],
       [
         { sql: "with recursive c(x) as (select 1 union all select x + 1 from c limit 50000) select x from c" },
-        "The answer is larger than 100000 bytes. Read it in pages, with LIMIT and a sort key.",
+        "The result exceeds 100000 bytes. Read it in pages, with LIMIT and a sort key.",
       ],
     ];
     for (const [body, message] of mistakes) assert.deepEqual(refusal(await query(body)), [400, 7500, message]);

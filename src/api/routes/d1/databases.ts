@@ -111,7 +111,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         id: "d1-get-database",
         method: "get",
         path: ONE_DATABASE,
-        summary: "Get a D1 database, by its id or its name",
+        summary: "Get a D1 database by id or name",
         query: z.object({ fields: z.string().or(z.array(z.string())).optional() }),
         result: detailed,
       },

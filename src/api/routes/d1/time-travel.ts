@@ -6,7 +6,7 @@ import { ONE_DATABASE } from "./databases.ts";
 
 const when = z
   .string()
-  .refine((text) => !Number.isNaN(Date.parse(text)), "is not a time of ISO 8601")
+  .refine((text) => !Number.isNaN(Date.parse(text)), "is not an ISO 8601 time")
   .optional();
 
 /** History is not stored: only a current bookmark is available, and restoring is not supported. */
@@ -27,7 +27,7 @@ export function timeTravelRoutes({
         id: "d1-time-travel-get-bookmark",
         method: "get",
         path: `${ONE_DATABASE}/time_travel/bookmark`,
-        summary: "Get the bookmark of a D1 database",
+        summary: "Get the current bookmark of a D1 database",
         query: z.object({ timestamp: when }),
         result: z.object({ bookmark: z.string() }),
       },
@@ -44,7 +44,7 @@ export function timeTravelRoutes({
         id: "d1-time-travel-restore",
         method: "post",
         path: `${ONE_DATABASE}/time_travel/restore`,
-        summary: "Refused: no history is kept",
+        summary: "Restore a D1 database; always fails, because no history is stored",
         query: z.object({ bookmark: z.string().optional(), timestamp: when }),
         result: z.object({ bookmark: z.string() }),
       },

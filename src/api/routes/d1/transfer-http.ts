@@ -52,7 +52,8 @@ export function createD1TransferHttp({
     try {
       if (request.method === "PUT") await put(request, response, token);
       else if (request.method === "GET" || request.method === "HEAD") await get(request, response, token);
-      else refuse(request, response, 405, "A file is sent with PUT and fetched with GET.", { allow: "GET, HEAD, PUT" });
+      else
+        refuse(request, response, 405, "Use PUT to upload a file and GET to download it.", { allow: "GET, HEAD, PUT" });
     } catch (thrown) {
       // The client disconnected.
       if (response.headersSent || request.socket.destroyed) return void response.destroy();
@@ -68,7 +69,7 @@ export function createD1TransferHttp({
   };
 }
 
-const UNKNOWN = "There is nothing here: the link is not known, was used, or is older than an hour.";
+const UNKNOWN = "Not found: the link is unknown, was already used, or has expired (after one hour).";
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 /**

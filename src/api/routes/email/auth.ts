@@ -56,7 +56,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       method: "get",
       path: REPORTS,
       tag,
-      summary: "How DMARC reports are asked for",
+      summary: "Get the status of DMARC reports",
       permission: "Zone Settings Read",
       result: dmarcReportsSchema,
     },
@@ -68,7 +68,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       method: "patch",
       path: REPORTS,
       tag,
-      summary: "Ask for DMARC reports, or no longer",
+      summary: "Enable or disable DMARC reports",
       permission: "Zone Settings Write",
       body: change,
       result: dmarcReportsSchema,
@@ -76,7 +76,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
     async ({ params, body }) => {
       const [enabled, skipWizard] = [body.enabled ?? undefined, body.skip_wizard ?? undefined];
       if (enabled === undefined && skipWizard === undefined)
-        throw apiErrors.badRequest({ reason: "enabled or skip_wizard is needed" });
+        throw apiErrors.badRequest({ reason: "enabled or skip_wizard is required" });
       return answer(showDmarcReports(await reports.update(await zones.get(params.zone_id!), { enabled, skipWizard })));
     },
   ),
@@ -87,7 +87,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       path: `${REPORTS}/statistics`,
       tag,
       summary:
-        "What the DMARC reports say that were received: who sends in the name of the domain, and whether it passes",
+        "Get statistics from received DMARC reports: which sources send mail for the domain, and whether it passes",
       permission: "Zone Settings Read",
       query: period,
       result: dmarcStatisticsSchema,
@@ -106,7 +106,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       path: "/zones/{zone_id}/email/auth/tls-reports/statistics",
       tag,
       summary:
-        "What the TLS reports say that were received: whether mail to the domain is encrypted on its way, and why not",
+        "Get statistics from received TLS reports: whether mail to the domain is encrypted in transit, and failures",
       permission: "Zone Settings Read",
       query: period,
       result: tlsStatisticsSchema,
@@ -124,7 +124,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       method: "get",
       path: "/zones/{zone_id}/email/auth/spf/inspect",
       tag,
-      summary: "What an SPF record says, with all it includes",
+      summary: "Inspect an SPF record with all its includes",
       permission: "DNS Read",
       query: z.object({ id: z.string().min(1).max(32) }),
       result: inspectionSchema,
@@ -134,7 +134,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       const record = await zones.records.get(zone.id, id);
       const text = txtText(record.content);
       if (record.type !== "TXT" || !isSpf(text))
-        throw apiErrors.badRequest({ reason: `${record.name} ${record.type} is no SPF record` });
+        throw apiErrors.badRequest({ reason: `${record.name} ${record.type} is not an SPF record` });
       return answer(showInspection(await inspectSpf(record.name, text, resolveTxt)));
     },
   ),

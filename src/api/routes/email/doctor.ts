@@ -25,7 +25,7 @@ export const doctorRoutes = ({ zones, diagnose }: DoctorDeps): Route[] => [
       method: "get",
       path: "/zones/{zone_id}/email/doctor",
       tag: "Email Auth",
-      summary: "Look at everything that mail of a name needs: DNS, ports, reverse DNS, certificates",
+      summary: "Diagnose the mail setup of a domain: DNS, ports, reverse DNS, certificates",
       permission: "Zone Settings Read",
       query: z.object({ name: z.string().max(255).optional() }),
       result: z.array(findingSchema),
@@ -41,7 +41,7 @@ function nameIn(zone: Zone, given: string | undefined): string {
   if (given === undefined || given === "") return zone.name;
   const name = attempt(() => normalName(given));
   if (name === undefined || (name !== zone.name && !name.endsWith(`.${zone.name}`)))
-    throw apiErrors.badRequest({ reason: `${given} is no name in ${zone.name}` });
+    throw apiErrors.badRequest({ reason: `${given} is not a name in ${zone.name}` });
   return name;
 }
 

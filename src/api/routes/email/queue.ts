@@ -205,7 +205,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
         method: "post",
         path: `${ONE}/cancel`,
         tag,
-        summary: "Give up whatever waits; what is under way goes on",
+        summary: "Cancel the pending deliveries of a message; attempts in progress continue",
         permission: "Email Sending Write",
         result: wholeSchema,
       },

@@ -41,7 +41,7 @@ export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRo
       method: "get",
       path: "/zones/{zone_id}/email/routing/dkim",
       tag,
-      summary: "List the DKIM keys of a routed name",
+      summary: "List the DKIM keys of a routed domain",
       permission: "Zone Settings Read",
       query: z.object({ subdomain: z.string().max(255).optional() }),
       result: z.array(keySchema),
@@ -59,7 +59,8 @@ export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRo
       path: "/zones/{zone_id}/email/routing/dkim/rotate",
       tag,
       permission: "Zone Settings Write",
-      summary: "Publish new DKIM keys of a routed name; they sign once everybody can see them",
+      summary:
+        "Rotate the DKIM keys of a routed domain; the new keys are published first and sign once resolvers see them",
       body: z.object({ name: z.string().nullish() }).nullable(),
       bodyOptional: true,
       result: z.array(keySchema),

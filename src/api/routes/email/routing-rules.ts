@@ -27,12 +27,12 @@ const flag = (text: "true" | "false" | undefined) => (text === undefined ? undef
 
 const AWAITS = {
   code: 2054,
-  message: "The rule is disabled until its destination address is verified, and enabled then.",
+  message: "The rule is disabled until its destination address is verified; then it is enabled automatically.",
 };
 const STAR = {
   code: 2917,
   message:
-    "A literal matcher compares the whole address: * stands for itself. Use a matcher of type glob, with email.extended_rules set on the server, to match any characters.",
+    "A literal matcher compares the whole address: * matches only itself. To match any characters, set email.extended_rules on the server and use a matcher of type glob.",
 };
 
 function answerRule(rule: Rule) {
@@ -197,7 +197,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         permission: "Email Routing Rules Read",
         body: planBody,
         result: planSchema,
-        summary: "What has to change for a Worker to own these addresses; changes nothing",
+        summary: "Plan the rule changes required for a Worker to own these addresses; changes nothing",
       },
       async ({ params: { account_id: account }, body, caller }) => {
         const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: rulePartsOf(rule) }));

@@ -93,32 +93,32 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
     updating(
       "patch",
       "email-routing-settings-update-email-routing-settings",
-      "Change Email Routing settings; what is left out stays",
+      "Update Email Routing settings; omitted fields keep their values",
     ),
     updating(
       "put",
       "email-routing-settings-replace-email-routing-settings",
-      "Change Email Routing settings; what is left out stays",
+      "Update Email Routing settings; omitted fields keep their values",
     ),
     acting(
       "post",
       "dns",
       "email-routing-settings-enable-email-routing-dns",
-      "Enable Email Routing: make and lock the records of the zone or of a name below it",
+      "Enable Email Routing: create and lock the DNS records of the zone or a subdomain",
       dns.enable,
     ),
     acting(
       "patch",
       "dns",
       "email-routing-settings-unlock-email-routing-dns",
-      "Unlock the records of Email Routing",
+      "Unlock the DNS records of Email Routing",
       dns.unlock,
     ),
     acting(
       "delete",
       "dns",
       "email-routing-settings-disable-email-routing-dns",
-      "Disable Email Routing and remove its records",
+      "Disable Email Routing and remove its DNS records",
       dns.disable,
     ),
     acting(
@@ -139,7 +139,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
       "post",
       "unlock",
       "email-routing-settings-unlock-email-routing",
-      "Unlock the records of Email Routing (deprecated: PATCH dns)",
+      "Unlock the DNS records of Email Routing (deprecated: PATCH dns)",
       dns.unlock,
     ),
     route(
@@ -150,7 +150,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         tag,
         permission: "Zone Settings Write",
         result: routingSettingsSchema,
-        summary: "Enable or disable Email Routing and hand all mail that no other rule takes to a Worker",
+        summary: "Enable or disable Email Routing and route all mail that matches no other rule to a Worker",
         body: z.object({ enabled: z.boolean().default(true), worker: z.string().min(1).max(90).nullish() }),
       },
       async ({ params, body: { enabled, worker }, caller }) => {

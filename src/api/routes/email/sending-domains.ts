@@ -54,7 +54,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "get",
         path: LIST,
         tag,
-        summary: "List the names that mail is sent from",
+        summary: "List the sending domains of a zone",
         permission: READ,
         query: page,
         result: z.array(domainSchema),
@@ -76,7 +76,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "post",
         path: LIST,
         tag,
-        summary: "Enable Email Sending for a name: make and lock its records",
+        summary: "Enable Email Sending for a domain: create and lock its DNS records",
         permission: WRITE,
         body: nameBody,
         result: domainSchema,
@@ -89,7 +89,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "post",
         path: `${LIST}/preview`,
         tag,
-        summary: "What records a name would get, and what stands in their way; changes nothing",
+        summary: "Preview the DNS records of a sending domain and conflicting records; changes nothing",
         permission: READ,
         body: nameBody,
         result: previewSchema,
@@ -102,7 +102,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "get",
         path: ONE,
         tag,
-        summary: "Get a name that mail is sent from",
+        summary: "Get a sending domain",
         permission: READ,
         result: domainSchema,
       },
@@ -114,7 +114,8 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "patch",
         path: ONE,
         tag,
-        summary: "Change how mail of a name is kept and what becomes of suppressed recipients; what is left out stays",
+        summary:
+          "Update a sending domain: retention of messages, handling of suppressed recipients; omitted fields keep their values",
         permission: WRITE,
         body: change,
         result: domainSchema,
@@ -135,7 +136,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "delete",
         path: ONE,
         tag,
-        summary: "Disable Email Sending for a name and remove its records",
+        summary: "Disable Email Sending for a domain and remove its DNS records",
         permission: WRITE,
       },
       async ({ params }) => {
@@ -149,7 +150,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "get",
         path: `${ONE}/dns`,
         tag,
-        summary: "List the records that a name needs",
+        summary: "List the DNS records that a sending domain needs",
         permission: READ,
         result: z.array(sendingRecordSchema),
       },
@@ -172,7 +173,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "post",
         path: `${ONE}/dns`,
         tag,
-        summary: "Make the records of a name that are missing, and lock them",
+        summary: "Create and lock the missing DNS records of a sending domain",
         permission: WRITE,
         result: statusSchema,
       },
@@ -184,7 +185,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "get",
         path: `${ONE}/dns/status`,
         tag,
-        summary: "The records that a name needs, and what is wrong with those there are",
+        summary: "Get the DNS status of a sending domain: required records, and problems with the existing ones",
         permission: READ,
         result: statusSchema,
       },
@@ -196,7 +197,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "get",
         path: `${ONE}/reputation/complaints`,
         tag,
-        summary: "How many recipients complained of mail from a name, in at most seven days",
+        summary: "Get the number of complaints about mail from a sending domain, for at most seven days",
         permission: READ,
         query: z.object({ start_at: z.string().optional(), end_at: z.string().optional() }),
         result: complaintsSchema,
@@ -219,7 +220,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         method: "get",
         path: "/accounts/{account_id}/email/sending/zones",
         tag,
-        summary: "List the zones of an account that mail is sent from",
+        summary: "List the zones of an account that have sending domains",
         permission: READ,
         query: z.object(pageQuery()),
         result: z.array(sendingZoneSchema),
@@ -245,7 +246,7 @@ function windowOf({ start_at: start, end_at: end }: { start_at?: string | undefi
     number,
   ];
   if (Number.isNaN(from) || Number.isNaN(to))
-    throw sendingErrors.badWindow({ reason: "start_at and end_at are needed, as in 2026-11-20T00:00:00Z" });
+    throw sendingErrors.badWindow({ reason: "start_at and end_at are required, for example 2026-11-20T00:00:00Z" });
   if (to <= from) throw sendingErrors.badWindow({ reason: "it ends before it begins" });
   if (to - from > MAX_MS) throw sendingErrors.badWindow({ reason: "it is longer than seven days" });
   return { from, to };

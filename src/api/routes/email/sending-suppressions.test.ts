@@ -99,7 +99,7 @@ onEveryDatabase((engine) => {
       ["delete", `${base}/${policy.id}`, {}, [403, 2921, "This suppression is read-only."]],
       ["patch", `${base}/${policy.id}`, { body: { note: "x" } }, [403, 2921, "This suppression is read-only."]],
       ["post", base, { body: { email: "policy@there.example" } }, [403, 2921, "This suppression is read-only."]],
-      ["post", base, { body: { email: "nobody" } }, [400, 2922, '"nobody" is not an e-mail address']],
+      ["post", base, { body: { email: "nobody" } }, [400, 2922, '"nobody" is not an email address']],
       [
         "post",
         base,

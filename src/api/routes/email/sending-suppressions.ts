@@ -190,7 +190,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
         method: "patch",
         path: ONE,
         tag,
-        summary: "Change the expiry or the note of a suppression; what is left out stays",
+        summary: "Update the expiry or note of a suppression; omitted fields keep their values",
         permission: WRITE,
         translate,
         body: changeBody,

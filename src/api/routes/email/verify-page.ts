@@ -18,7 +18,7 @@ export function createVerifyPage({
     const { method = "GET" } = request;
     request.resume();
     if (method !== "GET" && method !== "HEAD" && method !== "POST")
-      return send(response, 405, "Method not allowed", "<p>This page is read with GET and confirmed with POST.</p>", {
+      return send(response, 405, "Method not allowed", "<p>This page accepts only GET and POST.</p>", {
         allow: "GET, HEAD, POST",
       });
     const token = request.url!.slice(VERIFY_PREFIX.length).split("?", 1)[0]!;
@@ -30,20 +30,20 @@ export function createVerifyPage({
           response,
           200,
           "Address verified",
-          `<p><strong>${email}</strong> is verified. Mail may be forwarded to it. You can close this page.</p>`,
+          `<p><strong>${email}</strong> is verified. Mail can now be forwarded to it. You can close this page.</p>`,
         );
       return send(
         response,
         200,
         "Verify your address",
-        `<p>Somebody wants to forward mail to <strong>${email}</strong>. If that was not you, close this page: nothing will be sent.</p>\n<form method="post"><button>Verify address</button></form>`,
+        `<p>A request was made to forward mail to <strong>${email}</strong>. If you did not make it, close this page: no mail will be forwarded.</p>\n<form method="post"><button>Verify address</button></form>`,
       );
     } catch (err) {
       if (!(err instanceof UserError)) throw err;
       return send(
         response,
         err.entry.http,
-        "Link not valid",
+        "Invalid link",
         `<p>${escape(err.message)}.${err.fix === undefined ? "" : ` ${escape(err.fix)}`}</p>`,
       );
     }

@@ -80,7 +80,7 @@ export function emailDatasets({
     const order = readOrder(orderBy).map(({ name, descending }) => {
       const place = name === "count" ? -1 : requestedColumns.findIndex((one) => one.name === name);
       if (place === -1 && name !== "count")
-        throw new QueryError(`orderBy ${name}: groups are ordered by count or by a dimension that is asked for`);
+        throw new QueryError(`orderBy ${name}: groups can be ordered only by count or by a requested dimension`);
       return { place, descending };
     });
     const counted = await activity.count({
@@ -145,10 +145,10 @@ export function emailDatasets({
 function readArguments(args: Row): { filter: unknown; limit: number; orderBy: unknown } {
   for (const name in args)
     if (!["filter", "limit", "orderBy"].includes(name))
-      throw new QueryError(`unknown argument "${name}": there are filter, limit and orderBy`);
+      throw new QueryError(`unknown argument "${name}": use filter, limit or orderBy`);
   const limit = args["limit"] ?? MAX_ROWS;
   if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_ROWS)
-    throw new QueryError(`limit is a whole number from 1 to ${MAX_ROWS}`);
+    throw new QueryError(`limit must be a whole number from 1 to ${MAX_ROWS}`);
   return { filter: args["filter"], limit: limit as number, orderBy: args["orderBy"] };
 }
 
@@ -156,12 +156,12 @@ function readArguments(args: Row): { filter: unknown; limit: number; orderBy: un
 function readOrder(given: unknown): { name: string; descending: boolean }[] {
   if (given === undefined || given === null) return [];
   const list = Array.isArray(given) ? given : [given];
-  if (list.length > MAX_ORDER) throw new QueryError(`orderBy takes at most ${MAX_ORDER} fields`);
+  if (list.length > MAX_ORDER) throw new QueryError(`orderBy accepts at most ${MAX_ORDER} fields`);
   return list.map((one) => {
     const read = typeof one === "string" ? /^(.+)_(ASC|DESC)$/.exec(one) : null;
     if (read === null)
       throw new QueryError(
-        `orderBy takes fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(one)?.slice(0, 60)}`,
+        `orderBy accepts fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(one)?.slice(0, 60)}`,
       );
     return { name: read[1]!, descending: read[2] === "DESC" };
   });
@@ -170,20 +170,18 @@ function readOrder(given: unknown): { name: string; descending: boolean }[] {
 function columnOf(columns: Kind["columns"], name: string, what: string): EmailColumn {
   const column = columns.get(name);
   if (column === undefined)
-    throw new QueryError(`unknown ${what} "${name}": there are ${[...columns.keys()].join(", ")}`);
+    throw new QueryError(`unknown ${what} "${name}": available are ${[...columns.keys()].join(", ")}`);
   return column;
 }
 
 /** Undefined for constants: an entry always describes the final state of its message. */
 function leafOf({ name, args, fields }: Field, columns: Kind["columns"], grouped = false): EmailColumn | undefined {
   if (fields.length > 0 || Object.keys(args).length > 0)
-    throw new QueryError(`${name} is a value: it has no fields and takes no arguments`);
+    throw new QueryError(`${name} is a scalar: it has no fields and accepts no arguments`);
   if (name === "isLastEvent") return undefined;
   const column = columnOf(columns, name, grouped ? "dimension" : "field");
   if (grouped && column.single === true)
-    throw new QueryError(
-      `"${name}" is of single messages: there is nothing to group by. The dataset without Groups has it`,
-    );
+    throw new QueryError(`"${name}" belongs to single messages and cannot be grouped: use the dataset without Groups`);
   return column;
 }
 
@@ -208,7 +206,7 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
     case "avg":
       if (branchOf(field).every(({ name }) => name === "sampleInterval"))
         return () => Object.fromEntries(field.fields.map(({ key }) => [key, 1]));
-      throw new QueryError("avg has sampleInterval only: messages have nothing to take a mean of");
+      throw new QueryError("avg has only sampleInterval: messages have no other numeric values");
     default:
       throw new QueryError(`unknown field "${field.name}": groups have count, dimensions and avg`);
   }
@@ -255,8 +253,7 @@ function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => R
 
 const comparable = ({ column, compared, name, single, type }: EmailColumn) => {
   // The sort order of text differs between databases.
-  if (single === true && type === "text" && name !== "sessionId")
-    throw new QueryError(`orderBy ${name}: there is no order of texts like these`);
+  if (single === true && type === "text" && name !== "sessionId") throw new QueryError(`cannot order by ${name}`);
   return compared ?? column;
 };
 

@@ -35,7 +35,9 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
 
   function read(filter: unknown, certain: boolean): CountFilter {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter))
-      throw new QueryError(`filter is an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`);
+      throw new QueryError(
+        `filter must be an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`,
+      );
     // An empty filter counts as one condition, because a list may contain any number of them.
     if (Object.keys(filter).length === 0) counted();
     const all = Object.entries(filter)
@@ -43,7 +45,7 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
       .map(([key, value]): CountFilter => {
         counted();
         if (key === "AND" || key === "OR") {
-          if (!Array.isArray(value)) throw new QueryError(`${key} takes a list of filters`);
+          if (!Array.isArray(value)) throw new QueryError(`${key} must be a list of filters`);
           const parts = value.map((one) => read(one, certain && key === "AND"));
           return key === "AND" ? { all: parts } : { any: parts };
         }
@@ -62,10 +64,10 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
     if (column === undefined || operator === undefined) throw new QueryError(`unknown filter "${key}"`);
     const isText = column.type === "text" || column.type === "address";
     if ((operator === "like" || operator === "not like") && !isText)
-      throw new QueryError(`${key}: only texts are compared with a pattern`);
+      throw new QueryError(`${key}: only strings can be compared with a pattern`);
     const many = operator === "in" || operator === "not in";
     if (many && (!Array.isArray(value) || value.length > MAX_VALUES))
-      throw new QueryError(`${key} takes a list of at most ${MAX_VALUES} values`);
+      throw new QueryError(`${key} must be a list of at most ${MAX_VALUES} values`);
     const read = many ? (value as unknown[]).map((one) => valueOf(column, key, one)) : valueOf(column, key, value);
     if (certain && !Array.isArray(read)) narrow(column, operator, read);
     const compared: CountColumn = column.compared ?? column.column;
@@ -100,20 +102,20 @@ function valueOf({ type }: EmailColumn, key: string, value: unknown): string | n
       const at = typeof value === "string" && TIME.test(value) ? Date.parse(value) : Number.NaN;
       if (Number.isNaN(at))
         throw new QueryError(
-          `${key} takes a time such as "2026-01-31T12:00:00Z", or a day such as "2026-01-31", not ${show(value)}`,
+          `${key} must be a time such as "2026-01-31T12:00:00Z", or a day such as "2026-01-31", not ${show(value)}`,
         );
       return at;
     }
     case "flag":
       if (value === 0 || value === 1 || typeof value === "boolean") return Number(value);
-      throw new QueryError(`${key} takes 0 or 1, not ${show(value)}`);
+      throw new QueryError(`${key} must be 0 or 1, not ${show(value)}`);
     case "number":
       if (typeof value === "number") return value;
-      throw new QueryError(`${key} takes a number, not ${show(value)}`);
+      throw new QueryError(`${key} must be a number, not ${show(value)}`);
     case "address":
     case "text":
       if (typeof value !== "string" || value.length > 1000)
-        throw new QueryError(`${key} takes a text of at most 1000 characters, not ${show(value)}`);
+        throw new QueryError(`${key} must be a string of at most 1000 characters, not ${show(value)}`);
       // PostgreSQL cannot compare U+0000, and no stored value contains it.
       return (type === "address" ? value.toLowerCase() : value).replaceAll("\0", "\ufffd");
   }

@@ -27,7 +27,7 @@ export function selectedFields(
   function collect(selections: Selection[], into: Map<string, Field>, open: string[]) {
     for (const one of selections) {
       // Skipped fields also count: nested fragments expand exponentially.
-      if (++count > MAX_FIELDS) throw new QueryError(`the query asks for more than ${MAX_FIELDS} fields`);
+      if (++count > MAX_FIELDS) throw new QueryError(`the query requests more than ${MAX_FIELDS} fields`);
       if (!isIncluded(one.directives, variables)) continue;
       if (one.kind === "field") add(one, into, open);
       else if (one.kind === "inline") collect(one.selections, into, open);
@@ -36,7 +36,7 @@ export function selectedFields(
         if (fragment === undefined) throw new QueryError(`there is no fragment ${one.fragment}`);
         if (open.includes(one.fragment)) throw new QueryError(`the fragment ${one.fragment} contains itself`);
         if (open.length === MAX_FRAGMENTS)
-          throw new QueryError(`fragments in fragments are more than ${MAX_FRAGMENTS} deep`);
+          throw new QueryError(`fragments are nested more than ${MAX_FRAGMENTS} levels deep`);
         collect(fragment, into, [...open, one.fragment]);
       }
     }
@@ -50,7 +50,7 @@ export function selectedFields(
     const plain = Object.fromEntries([...args].map(([arg, value]) => [arg, plainValue(value, variables)]));
     const before = into.get(key);
     if (before !== undefined && (before.name !== name || JSON.stringify(before.args) !== JSON.stringify(plain)))
-      throw new QueryError(`two different fields are both called ${key}: give one an alias`);
+      throw new QueryError(`two different fields have the name ${key}: give one of them an alias`);
     const inner = new Map(before?.fields.map((field) => [field.key, field]));
     if (selections !== undefined) collect(selections, inner, open);
     into.set(key, { key, name, args: plain, fields: [...inner.values()] });
@@ -64,8 +64,8 @@ export function selectedFields(
 function chosen({ operations }: Document, name: string | undefined): GraphqlOperation {
   if (operations.length === 0) throw new QueryError("the query is empty");
   const found = name === undefined ? operations : operations.filter((one) => one.name === name);
-  if (found.length === 0) throw new QueryError(`there is no query called ${name}`);
-  if (found.length > 1) throw new QueryError("there are several queries: operationName says which one is meant");
+  if (found.length === 0) throw new QueryError(`there is no query named ${name}`);
+  if (found.length > 1) throw new QueryError("there are several queries: select one with operationName");
   return found[0]!;
 }
 
@@ -101,7 +101,7 @@ function isIncluded(directives: Directive[], variables: Map<string, unknown>): b
   for (const { name, args } of directives) {
     if (name !== "include" && name !== "skip") throw new QueryError(`there is no directive @${name}`);
     const condition = args.get("if");
-    if (condition === undefined) throw new QueryError(`@${name} needs an argument "if"`);
+    if (condition === undefined) throw new QueryError(`@${name} requires an argument "if"`);
     if ((plainValue(condition, variables) === true) === (name === "skip")) return false;
   }
   return true;

@@ -35,7 +35,7 @@ export function lex(source: string): GraphqlToken[] {
     return pattern.exec(source);
   }
   function add(kind: GraphqlToken["kind"], text: string, length: number) {
-    if (tokens.length === MAX_TOKENS) throw new QueryError(`the query has more than ${MAX_TOKENS} words and signs`);
+    if (tokens.length === MAX_TOKENS) throw new QueryError(`the query has more than ${MAX_TOKENS} tokens`);
     tokens.push({ kind, text, at });
     at += length;
   }

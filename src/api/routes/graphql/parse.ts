@@ -67,7 +67,7 @@ export function parseQuery(source: string): Document {
     return token.text;
   }
   function deeper<Result>(read: () => Result): Result {
-    if (++depth > MAX_DEPTH) throw new QueryError(`the query is nested more than ${MAX_DEPTH} deep`);
+    if (++depth > MAX_DEPTH) throw new QueryError(`the query is nested more than ${MAX_DEPTH} levels deep`);
     const result = read();
     depth--;
     return result;
@@ -164,7 +164,7 @@ export function parseQuery(source: string): Document {
     if (is("{")) return { name: undefined, variables: [], selections: selections() };
     const token = peek();
     if (isWord("mutation") || isWord("subscription"))
-      throw new QueryError(`there is no ${token.text} here: analytics are only read`);
+      throw new QueryError(`${token.text} is not supported: analytics are read-only`);
     if (!isWord("query")) fail(token, "a query");
     next++;
     const named = peek().kind === "name" ? name() : undefined;

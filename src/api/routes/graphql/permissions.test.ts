@@ -13,7 +13,7 @@ onEveryDatabase((engine) => {
       assert.equal((await sender.ask(query("emailSendingAdaptive"))).errors, null);
       assert.match(
         (await sender.refusal(query("emailRoutingAdaptive"))).message,
-        /not authorized for emailRoutingAdaptive: the API token needs one of Account Analytics Read, Email Routing Rules Read/,
+        /not authorized for emailRoutingAdaptive: the API token requires one of Account Analytics Read, Email Routing Rules Read/,
       );
       const analyst = await startEmailAnalytics(t, engine, { allowed: ["Account Analytics Read"] });
       assert.equal((await analyst.ask(query("emailRoutingAdaptive"))).errors, null);

@@ -40,7 +40,7 @@ export function graphqlRoutes({
         method: "post",
         path: "/graphql",
         tag: "Analytics",
-        summary: "Analytics: email of zones, and what wrangler asks for",
+        summary: "Query analytics: email by zone, and the datasets that wrangler requests",
         permission: null,
         body,
         raw: "application/json",

@@ -91,17 +91,17 @@ export async function answerFields(
     const dataset = Object.hasOwn(known, field.name) ? known[field.name] : undefined;
     if (dataset === undefined)
       throw new QueryError(
-        `there is no dataset ${field.name}: this server keeps no such statistics. There are ${Object.keys(known).join(", ")}`,
+        `there is no dataset ${field.name} on this server. Available: ${Object.keys(known).join(", ")}`,
         path,
       );
     const on = place.zone === undefined ? { account: place.account } : { account: place.account, zone: place.zone };
     if (!dataset.permissions.some((permission) => caller.allows(permission, on)))
       throw new QueryError(
-        `not authorized for ${field.name}: the API token needs one of ${dataset.permissions.join(", ")}`,
+        `not authorized for ${field.name}: the API token requires one of ${dataset.permissions.join(", ")}`,
         path,
       );
     if (++datasetCount > MAX_DATASETS)
-      throw new QueryError(`the query asks for more than ${MAX_DATASETS} datasets`, path);
+      throw new QueryError(`the query requests more than ${MAX_DATASETS} datasets`, path);
     if (field.fields.length === 0) throw new QueryError(`${field.name} needs fields: ${field.name} { … }`, path);
     try {
       budget.check();
@@ -130,8 +130,8 @@ export async function answerFields(
     if (field.name === "viewer") answer[field.key] = await viewerAnswer(field.fields);
     else if (field.name === "__typename") answer[field.key] = "Query";
     else if (field.name.startsWith("__"))
-      throw new QueryError("introspection is not offered; /client/v4/docs tells which datasets there are", [field.key]);
-    else throw new QueryError(`unknown field "${field.name}": a query begins with viewer`, [field.key]);
+      throw new QueryError("introspection is not supported; see /client/v4/docs", [field.key]);
+    else throw new QueryError(`unknown field "${field.name}": a query must start with viewer`, [field.key]);
   }
   return answer;
 }
@@ -143,7 +143,7 @@ function tagsOf({ args, name }: Field, tag: string, path: string[]): string[] {
   const given = filter as Record<string, unknown>;
   for (const key in given)
     if (key !== tag && key !== `${tag}_in`)
-      throw new QueryError(`unknown filter "${key}" of ${name}: it takes ${tag} and ${tag}_in`, path);
+      throw new QueryError(`unknown filter "${key}" of ${name}: use ${tag} or ${tag}_in`, path);
   const tags = given[tag] === undefined ? given[`${tag}_in`] : [given[tag]];
   if (!Array.isArray(tags) || tags.length === 0 || !tags.every((one) => typeof one === "string" && one !== ""))
     throw wrong("");
@@ -155,7 +155,7 @@ function settingsAnswer({ fields }: Field, known: Record<string, Dataset>, path:
   return Object.fromEntries(
     fields.map((field) => {
       const settings = Object.hasOwn(known, field.name) ? known[field.name]!.settings : undefined;
-      if (settings === undefined) throw new QueryError(`there are no settings of ${field.name}`, path);
+      if (settings === undefined) throw new QueryError(`there are no settings for ${field.name}`, path);
       return [
         field.key,
         Object.fromEntries(

@@ -59,7 +59,7 @@ export function keyRoutes({
   const write = { ...shared, permission: "Workers KV Storage Write" } as const;
   const deletion = {
     ...write,
-    summary: "Delete many key-value pairs",
+    summary: "Delete multiple key-value pairs",
     body: z.array(z.string()),
     maxBytes: MAX_DELETE,
     result: bulkDone,
@@ -105,7 +105,7 @@ export function keyRoutes({
         id: "workers-kv-namespace-write-multiple-key-value-pairs",
         method: "put",
         path: `${ONE_NAMESPACE}/bulk`,
-        summary: "Write many key-value pairs",
+        summary: "Write multiple key-value pairs",
         body: z.array(pair),
         maxBytes: kvLimits.bulkRequestBytes,
         maxValues: MAX_VALUES,
@@ -140,7 +140,7 @@ export function keyRoutes({
         id: "workers-kv-namespace-get-multiple-key-value-pairs",
         method: "post",
         path: `${ONE_NAMESPACE}/bulk/get`,
-        summary: "Get many key-value pairs",
+        summary: "Get multiple key-value pairs",
         body: bulkGet,
         result: z.object({ values: z.record(z.string(), z.unknown()) }),
       },

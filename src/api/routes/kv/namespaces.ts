@@ -82,7 +82,7 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
         id: "workers-kv-namespace-remove-a-namespace",
         method: "delete",
         path: ONE_NAMESPACE,
-        summary: "Delete a namespace and all that is in it",
+        summary: "Delete a namespace and all its keys",
         result: z.null(),
       },
       async (call) => {

@@ -26,7 +26,7 @@ export function wordHeader<Word extends string>(
   const word = words.find((one) => one === value);
   if (word === undefined)
     throw r2Errors.invalidArgument({
-      problem: `The header ${name} is one of ${words.join(", ")}, not ${JSON.stringify(value)}.`,
+      problem: `The header ${name} must be one of ${words.join(", ")}, not ${JSON.stringify(value)}.`,
     });
   return word;
 }

@@ -100,7 +100,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
         id: "r2-patch-bucket",
         method: "patch",
         path: ONE_BUCKET,
-        summary: "Change the storage class of a bucket",
+        summary: "Update the storage class of a bucket",
         result: bucketSchema,
       },
       async (call) => {
@@ -108,7 +108,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
         const storageClass = wordHeader(call, "cf-r2-storage-class", STORAGE_CLASSES);
         if (!storageClass)
           throw r2Errors.invalidArgument({
-            problem: "The header cf-r2-storage-class says what to change the bucket to.",
+            problem: "Set the header cf-r2-storage-class to the new storage class.",
           });
         return answer(show(await bucketList.changeStorageClass(call.params.account_id!, name, storageClass)));
       },

@@ -21,7 +21,7 @@ export function metadataFromHeaders(headers: Headers): Required<Pick<R2Metadata,
   const expires = headers.get("expires");
   const cacheExpiry = expires === null || expires === "" ? undefined : new Date(expires);
   if (cacheExpiry && Number.isNaN(cacheExpiry.getTime()))
-    throw r2Errors.invalidArgument({ problem: `The header expires is no date: ${JSON.stringify(expires)}.` });
+    throw r2Errors.invalidArgument({ problem: `The header expires is not a date: ${JSON.stringify(expires)}.` });
   const customMetadata = Object.fromEntries(
     [...headers].flatMap(([name, value]) =>
       name.startsWith(CUSTOM) && name !== CUSTOM ? [[name.slice(CUSTOM.length), wordOf(value)]] : [],

@@ -40,7 +40,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
 
   return [
     route(
-      { ...read, id: "r2-get-object", method: "get", summary: "Read an object", raw: "application/octet-stream" },
+      { ...read, id: "r2-get-object", method: "get", summary: "Get an object", raw: "application/octet-stream" },
       async (call) => {
         const { headers, method } = call.request;
         const { id } = await bucketOf(bucketList, call);
@@ -70,7 +70,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
       },
     ),
     route(
-      { ...write, id: "r2-put-object", method: "put", summary: "Write an object", result: putResult },
+      { ...write, id: "r2-put-object", method: "put", summary: "Upload an object", result: putResult },
       async (call) => {
         const { headers } = call.request;
         const bucket = await bucketOf(bucketList, call);
@@ -145,6 +145,6 @@ function md5Of(header: string | null): string | undefined {
   if (header === null) return undefined;
   const bytes = Buffer.from(header, "base64");
   if (bytes.length !== 16)
-    throw r2Errors.invalidArgument({ problem: "The header content-md5 is the MD5 of the body in base64." });
+    throw r2Errors.invalidArgument({ problem: "The header content-md5 must be the base64-encoded MD5 of the body." });
   return bytes.toString("hex");
 }

@@ -84,7 +84,7 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
         permission: "Workers R2 Storage Write",
         id: "r2-delete-objects",
         method: "delete",
-        summary: "Delete objects by their keys or a prefix",
+        summary: "Delete objects by key or prefix",
         query: z.object({ prefix: z.string().optional() }),
         maxBytes: MAX_DELETE,
         result: deletedSchema,
@@ -96,13 +96,13 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
           const keys = z.array(z.string()).safeParse(parseJson(await call.bytes()));
           if (!keys.success)
             throw r2Errors.invalidArgument({
-              problem: "The body is a JSON array of the keys to delete; or there is a prefix in the query.",
+              problem: "The body must be a JSON array of the keys to delete, or the query must have a prefix.",
             });
           await buckets.delete(id, keys.data);
           return answer<z.input<typeof deletedSchema>>(keys.data.map((key) => ({ key })));
         }
         if (prefix !== "" && !prefix.endsWith("/"))
-          throw r2Errors.invalidArgument({ problem: "A prefix to delete ends in /." });
+          throw r2Errors.invalidArgument({ problem: "A prefix to delete must end in /." });
         if (emptying.has(id)) throw r2Errors.tooManyJobs();
         emptying.add(id);
         try {

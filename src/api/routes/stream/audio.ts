@@ -27,7 +27,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
       method: "get",
       path: LIST,
       tag,
-      summary: "List the audio tracks that were added to a video",
+      summary: "List the additional audio tracks of a video",
       permission: "Stream Read",
       result: z.object({ audio: z.array(trackSchema) }),
     },
@@ -54,14 +54,14 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
       method: "post",
       path: `${LIST}/copy`,
       tag,
-      summary: "Add an audio track to a video from an address that it is fetched from",
+      summary: "Add an audio track to a video from a URL",
       permission: "Stream Write",
       translate,
       body: copyBody,
       result: trackSchema,
     },
     async ({ params, body: { label, url } }) => {
-      if (!url) throw streamErrors.badParameter({ reason: "url is required: the address of the audio file" });
+      if (!url) throw streamErrors.badParameter({ reason: "url is required: the URL of the audio file" });
       return answer(await audio.copy(params.account_id!, params.identifier!, { url, label }));
     },
   ),

@@ -95,7 +95,7 @@ test("accepts a file as a plain field or as the body, and reports parse errors",
     headers: { "content-type": "text/vtt" },
   });
   assert.deepEqual([put.status, put.body.messages.length], [200, 1]);
-  assert.match(put.body.messages[0].message, /1 cue could not be read.*line 6/);
+  assert.match(put.body.messages[0].message, /1 cue could not be parsed.*line 6/);
 });
 
 test("rejects invalid files, tags and sizes with the reason", async (t) => {

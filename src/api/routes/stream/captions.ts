@@ -60,14 +60,14 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
       method: "put",
       path: ONE,
       tag,
-      summary: "Put WebVTT or SubRip in the place of a video's captions: a form with `file`",
+      summary: "Upload or replace the captions of a video (WebVTT or SubRip): a form with `file`",
       permission: "Stream Write",
       maxBytes: MAX_FILE + FORM,
       result: captionSchema,
     },
     async (call) => {
       const file = isForm(call) ? await filePart(await call.form()) : await call.bytes();
-      if (file.length > MAX_FILE) throw streamErrors.tooLarge({ limit: MAX_FILE, rule: "captions may have no more" });
+      if (file.length > MAX_FILE) throw streamErrors.tooLarge({ limit: MAX_FILE, rule: "the maximum for captions" });
       const { caption, unread } = await captions.upload(...named(call.params), file);
       return answer(
         caption,
@@ -96,7 +96,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
       method: "post",
       path: `${ONE}/generate`,
       tag,
-      summary: "Have captions made of what is spoken",
+      summary: "Generate captions by speech recognition",
       permission: "Stream Write",
       result: captionSchema,
     },
@@ -111,7 +111,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
       method: "get",
       path: `${ONE}/vtt`,
       tag,
-      summary: "Get the WebVTT file of captions",
+      summary: "Get captions as a WebVTT file",
       permission: "Stream Read",
       raw: "text/vtt",
     },

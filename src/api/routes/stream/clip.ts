@@ -28,7 +28,7 @@ export const streamClipRoutes = ({ clips, urls }: StreamClipDeps): Route[] => [
       method: "post",
       path: "/accounts/{account_id}/stream/clip",
       tag: "Stream Video Clipping",
-      summary: "Make a video of a part of another one",
+      summary: "Clip a video: create a new video from a section of it",
       permission: "Stream Write",
       translate,
       body: clipBody,

@@ -25,7 +25,7 @@ export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => 
       method: "post",
       path: "/accounts/{account_id}/stream/copy",
       tag: "Stream Videos",
-      summary: "Upload a video from an address that it is fetched from",
+      summary: "Upload a video from a URL",
       permission: "Stream Write",
       translate,
       body: copyBody,
@@ -34,7 +34,7 @@ export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => 
     async (call) => {
       const { input, url, name } = call.body;
       const from = input || url;
-      if (!from) throw streamErrors.badParameter({ reason: "input is required: the address of the video" });
+      if (!from) throw streamErrors.badParameter({ reason: "input is required: the URL of the video" });
       const requested = requestedVideo(call.body, call);
       const named = name ? { meta: { name, ...requested.meta } } : {};
       return answer(

@@ -26,7 +26,7 @@ export const streamDirectUploadRoutes = ({ uploads, urls }: StreamDirectUploadDe
       method: "post",
       path: "/accounts/{account_id}/stream/direct_upload",
       tag: "Stream Videos",
-      summary: "Get a one-time address that somebody without a token may upload a video to",
+      summary: "Create a one-time URL for uploading a video without a token",
       permission: "Stream Write",
       translate,
       body: directBody,

@@ -63,7 +63,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
         method: "post",
         path: LIST,
         tag,
-        summary: "Make the MP4 of a video",
+        summary: "Create the MP4 download of a video",
         permission: "Stream Write",
         result: downloadsSchema,
       },
@@ -75,7 +75,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
         method: "delete",
         path: LIST,
         tag,
-        summary: "Delete the MP4 of a video",
+        summary: "Delete the MP4 download of a video",
         permission: "Stream Write",
         result: z.string(),
       },
@@ -87,7 +87,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
         method: "post",
         path: ONE,
         tag,
-        summary: "Make a download of a video: `default` (MP4) or `audio` (M4A)",
+        summary: "Create a download of a video: `default` (MP4) or `audio` (M4A)",
         permission: "Stream Write",
         result: downloadsSchema,
       },
@@ -111,7 +111,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
 function typeOf(given: string): DownloadType {
   if (given !== "default" && given !== "audio")
     throw streamErrors.badParameter({
-      reason: `there are downloads of the types default and audio, and not ${JSON.stringify(given.slice(0, 40))}`,
+      reason: `the download type must be default or audio, not ${JSON.stringify(given.slice(0, 40))}`,
     });
   return given;
 }

@@ -121,5 +121,5 @@ test("a clip is created as a new video", async (t) => {
     body: { clippedFromVideoUID: uid, startTimeSeconds: 6, endTimeSeconds: 2 },
   });
   assert.deepEqual([wrong.status, wrong.body.errors[0].code], [400, 10005]);
-  assert.match(wrong.body.errors[0].message, /after startTimeSeconds \(6\), and not 2/);
+  assert.match(wrong.body.errors[0].message, /greater than startTimeSeconds \(6\), not 2/);
 });

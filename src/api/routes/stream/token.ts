@@ -40,7 +40,7 @@ export const streamTokenRoutes = ({ tokens }: StreamTokenDeps): Route[] => [
       method: "post",
       path: "/accounts/{account_id}/stream/{identifier}/token",
       tag: "Stream Videos",
-      summary: "Sign a token that stands in the place of the video's id",
+      summary: "Create a signed token, which is used in place of the video's id",
       permission: "Stream Write",
       translate,
       body: bodySchema,

@@ -60,7 +60,7 @@ export const videoSchema = z.object({
 /** RFC 3339 time or a date; converted to epoch milliseconds. */
 export const instant = text
   .refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), {
-    error: "a time is wanted, such as 2026-11-21T10:00:00Z",
+    error: "must be a time such as 2026-11-21T10:00:00Z",
   })
   .transform((given) => Date.parse(given));
 

@@ -169,7 +169,7 @@ test("an edit, its errors, the embed code, and the deletion", async (t) => {
     [{ uid: "f".repeat(32) }, /^Bad Request: uid is/],
     [{ scheduledDeletion: "2026-11-22T00:00:00Z" }, /30 to 1096 days/],
     [{ meta: "x" }, /meta/],
-    [{ thumbnailTimestampPct: 2 }, /from 0 to 1, and not 2/],
+    [{ thumbnailTimestampPct: 2 }, /from 0 to 1, not 2/],
   ] as const) {
     const refused = await call("POST", ONE, { body });
     assert.deepEqual([refused.status, refused.body.errors[0].code], [400, 10005]);

@@ -71,7 +71,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         method: "post",
         path: ONE,
         tag,
-        summary: "Change a video",
+        summary: "Update a video",
         permission: WRITE,
         translate,
         body: videoUpdateBody,
@@ -80,7 +80,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
       async ({ params, body: { uid, publicDetails, ...given } }) => {
         if (uid !== undefined && uid !== params.identifier)
           throw streamErrors.badParameter({
-            reason: `uid is ${JSON.stringify(uid.slice(0, 100))}, and the video of the address ${params.identifier}`,
+            reason: `uid is ${JSON.stringify(uid.slice(0, 100))}, but the video in the URL is ${params.identifier}`,
           });
         return answer(
           show(
@@ -98,7 +98,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         method: "delete",
         path: ONE,
         tag,
-        summary: "Delete a video with everything that is kept of it",
+        summary: "Delete a video and all its files",
         permission: WRITE,
       },
       async ({ params }) => {
@@ -113,7 +113,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         method: "get",
         path: `${ONE}/embed`,
         tag,
-        summary: "HTML that shows the video in a page",
+        summary: "Get the HTML code to embed a video",
         permission: READ,
         raw: "text/html",
       },

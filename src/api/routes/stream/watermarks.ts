@@ -29,7 +29,7 @@ const share = z.union([
   z.number(),
   z
     .string()
-    .regex(/^\s*\d*\.?\d+\s*$/, "is no number")
+    .regex(/^\s*\d*\.?\d+\s*$/, "is not a number")
     .transform(Number),
 ]);
 const watermarkOptionsSchema = z.object({
@@ -59,7 +59,7 @@ async function readWatermark(call: Call): Promise<WatermarkUpload> {
   const { url, ...options } = given.data;
   const file = form?.has("file") === true ? await filePart(form) : undefined;
   if (!url && file === undefined)
-    throw streamErrors.badParameter({ reason: "an image is required: the part file of a form, or its url" });
+    throw streamErrors.badParameter({ reason: "an image is required: a form part named file, or its url" });
   return {
     url: url ?? undefined,
     file,
@@ -88,7 +88,7 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
       method: "post",
       path: LIST,
       tag,
-      summary: "Make a watermark profile of a PNG: a form with `file`, or JSON with `url`",
+      summary: "Create a watermark profile from a PNG: a form with `file`, or JSON with `url`",
       permission: "Stream Write",
       translate,
       maxBytes: MAX_WATERMARK_BYTES + FORM,
@@ -124,7 +124,7 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
       method: "delete",
       path: ONE,
       tag,
-      summary: "Delete a watermark profile; videos it was chosen for keep it",
+      summary: "Delete a watermark profile; videos that use it keep the watermark",
       permission: "Stream Write",
       result: z.string(),
     },

@@ -81,7 +81,7 @@ const showDelivery = ({
 
 function urlOf({ notificationUrl, notification_url }: z.output<typeof urlBody>): string {
   const url = notificationUrl ?? notification_url;
-  if (url === undefined) throw streamErrors.badParameter({ reason: "notificationUrl is needed" });
+  if (url === undefined) throw streamErrors.badParameter({ reason: "notificationUrl is required" });
   return url;
 }
 
@@ -110,7 +110,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         method: "put",
         path: MAIN,
         tag,
-        summary: "Set the webhook; where there is one already, its secret stays",
+        summary: "Create or update the webhook; an existing secret is kept",
         permission: WRITE,
         translate,
         body: urlBody,
@@ -154,7 +154,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         method: "post",
         path: LIST,
         tag,
-        summary: "Add a webhook beside the main one, for videos, live inputs, or both",
+        summary: "Create an additional webhook for videos, live inputs or both",
         permission: WRITE,
         translate,
         body: endpointBody,
@@ -188,7 +188,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         method: "delete",
         path: ONE,
         tag,
-        summary: "Delete a webhook with its log",
+        summary: "Delete a webhook and its delivery log",
         permission: WRITE,
         result: text,
       },
@@ -203,7 +203,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         method: "get",
         path: `${ONE}/deliveries`,
         tag,
-        summary: "List what was sent, newest first",
+        summary: "List the deliveries of a webhook, newest first",
         permission: READ,
         translate,
         query: z.object(pageQuery({ perPage: 20, max: 100 })),
@@ -220,7 +220,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         method: "post",
         path: `${ONE}/deliveries/{delivery_id}/replay`,
         tag,
-        summary: "Send the same once more",
+        summary: "Replay a delivery: send the same event again",
         permission: WRITE,
         result: deliverySchema,
       },
@@ -232,7 +232,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         method: "post",
         path: `${ONE}/test`,
         tag,
-        summary: "Send an example now, once",
+        summary: "Send a test event immediately, without retries",
         permission: WRITE,
         result: deliverySchema,
       },

@@ -64,7 +64,7 @@ function readBinding(
     throw workerRouteErrors.badMetadata({
       part,
       reason: `bindings[${index}] has no ${head.error.issues.map(({ path }) => path.join(".")).join(" and no ")}`,
-      fix: "Every binding has a name and a type.",
+      fix: "Every binding must have a name and a type.",
     });
   const { name, type } = head.data;
   if (type === "inherit") {

@@ -18,7 +18,7 @@ export const isPartOf = (field: string, part: string): boolean => field === part
 export async function partOf(form: FormData, part: string): Promise<unknown> {
   const whole = form.getAll(part);
   if (whole.length > 1)
-    throw workerRouteErrors.badMetadata({ part, reason: "it is there more than once", fix: "Send it once." });
+    throw workerRouteErrors.badMetadata({ part, reason: "it is present more than once", fix: "Send it once." });
   if (whole.length === 1) return parseJsonPart(typeof whole[0] === "object" ? await whole[0].text() : whole[0]!, part);
   const root: Branch = new Map();
   for (const [field, value] of form) {
@@ -27,8 +27,8 @@ export async function partOf(form: FormData, part: string): Promise<unknown> {
     if (typeof value !== "string" || path.length > MAX_DEPTH || path[0] === "")
       throw workerRouteErrors.badMetadata({
         part,
-        reason: `${JSON.stringify(field.slice(0, 100))} is no field of it`,
-        fix: `Send ${part} as one part that holds JSON.`,
+        reason: `${JSON.stringify(field.slice(0, 100))} is not one of its fields`,
+        fix: `Send ${part} as one part with JSON.`,
       });
     put(root, path, value);
   }
@@ -42,7 +42,7 @@ export function parseJsonPart(text: string, part: string): unknown {
     return JSON.parse(text);
   } catch (cause) {
     throw workerRouteErrors.badMetadata(
-      { part, reason: `it is no JSON (${(cause as Error).message})`, fix: "Send one JSON object." },
+      { part, reason: `it is not JSON (${(cause as Error).message})`, fix: "Send one JSON object." },
       { cause },
     );
   }

@@ -69,7 +69,7 @@ function check<Fields>(schema: z.ZodType<Fields>, value: unknown, part: string):
 export function refuseNotOffered<Fields extends { [Name in keyof typeof notOffered]?: unknown }>(
   fields: Fields,
 ): Fields {
-  const fix = "Leave them out of the configuration.";
+  const fix = "Remove them from the configuration.";
   if (!isEmpty(fields.migrations)) throw workerRouteErrors.notOffered({ what: "Durable Objects (`migrations`)", fix });
   if (!isEmpty(fields.exports)) throw workerRouteErrors.notOffered({ what: "Declared exports (`exports`)", fix });
   if (!isEmpty(fields.containers)) throw workerRouteErrors.notOffered({ what: "Containers (`containers`)", fix });

@@ -33,21 +33,21 @@ export function readModule(name: string, contentType: string, bytes: Uint8Array,
   if (type.startsWith("text/x-python"))
     throw workerRouteErrors.badModule({
       name,
-      reason: "Python workers are not part of this server",
+      reason: "Python workers are not supported by this server",
       fix: "Write the worker in JavaScript or TypeScript.",
     });
   const kind = Object.hasOwn(KINDS, type) ? KINDS[type]! : undefined;
   if (kind === undefined)
     throw workerRouteErrors.badModule({
       name,
-      reason: `${JSON.stringify(type)} is no type of a module`,
-      fix: `The content types are ${Object.keys(KINDS).join(", ")}.`,
+      reason: `${JSON.stringify(type)} is not a module type`,
+      fix: `Supported content types: ${Object.keys(KINDS).join(", ")}.`,
     });
   if (main === undefined) return moduleOf(name, kind, bytes, type);
   if (VAGUE.has(kind)) return moduleOf(name, main, bytes, CONTENT_TYPES[main]);
   throw workerRouteErrors.badModule({
     name,
-    reason: `it is the main module and comes as ${type}`,
+    reason: `it is the main module, but its content type is ${type}`,
     fix: `Send it as ${CONTENT_TYPES[main]}.`,
   });
 }
@@ -62,7 +62,7 @@ function textOf(name: string, bytes: Uint8Array): string {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     throw workerRouteErrors.badModule(
-      { name, reason: "its text is no UTF-8", fix: "Save it as UTF-8, or send it as application/octet-stream." },
+      { name, reason: "its text is not UTF-8", fix: "Save it as UTF-8, or send it as application/octet-stream." },
       { cause },
     );
   }

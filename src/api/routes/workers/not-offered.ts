@@ -12,9 +12,9 @@ type Access = typeof reading | typeof writing | typeof readingRoutes | typeof wr
 
 const QUEUES = "/accounts/{account_id}/queues";
 const WITHOUT_QUEUES =
-  "Take the queues out of the configuration: ctx.waitUntil() works on after the answer, and cron triggers run work later.";
+  "Remove the queues from the configuration. Use ctx.waitUntil() for work after the response, and cron triggers for scheduled work.";
 const ADDRESS =
-  "A worker is reached below its account's subdomain: set `workers_dev` to true, and let a proxy in front of the server map other hosts.";
+  "Workers are available at a host name under the account's subdomain: set `workers_dev` to true, and map other hosts with a proxy in front of the server.";
 
 /** Resources that clients query but this server does not support: empty lists, and a clear error on creation. */
 export const notOfferedRoutes = (): Route[] => [

@@ -103,7 +103,7 @@ test("versions are JSON with base64 modules", async (t) => {
         body: { ...body, modules: [{ ...moduleOf(""), content_base64: "?" }] },
       })
     ).join(" "),
-    /^400 10021 .*no base64/,
+    /^400 10021 .*not base64/,
   );
   assert.match(
     (await refused("post", `${WORKER}/versions`, { body: { modules: [] } })).join(" "),

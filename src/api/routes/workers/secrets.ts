@@ -12,7 +12,7 @@ const shown = (name: string) => ({ name, type: "secret_text" as const });
 const secret = z.object({
   name: z.string().min(1),
   text: z.string(),
-  type: z.literal("secret_text", "the only type of secret here is secret_text").default("secret_text"),
+  type: z.literal("secret_text", "the only supported secret type is secret_text").default("secret_text"),
 });
 const bulk = z.object({
   secrets: z.record(z.string().min(1), secret.partial({ name: true }).nullable()).default({}),

@@ -85,7 +85,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       id: "worker-get-references",
       method: "get",
       path: `${SCRIPT}/references`,
-      summary: "List what refers to a Worker",
+      summary: "List references to a Worker",
       ...reading,
       result: z.record(z.string(), z.unknown()),
     },

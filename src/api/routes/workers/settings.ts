@@ -164,7 +164,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         const { default_usage_model = ACCOUNT.default_usage_model, green_compute = ACCOUNT.green_compute } = body;
         if (default_usage_model !== ACCOUNT.default_usage_model || green_compute)
           throw workerRouteErrors.notOffered({
-            what: "Usage models and choices of data centre",
+            what: "Usage models and data center placement",
             fix: `The settings of every account are ${JSON.stringify(ACCOUNT)}.`,
           });
         return answer(ACCOUNT);

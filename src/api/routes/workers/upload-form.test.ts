@@ -55,7 +55,7 @@ describe("modules of an upload", () => {
       assert.equal((await readUploadForm(formOf(metadataOf(), { "index.js": [CODE, type] }))).modules[0]!.kind, "esm");
     assert.match(
       await refusal(formOf(metadataOf(), { "index.js": ["", "application/wasm"] })),
-      /10021 .*main module and comes as application\/wasm/,
+      /10021 .*main module, but its content type is application\/wasm/,
     );
   });
 
@@ -74,9 +74,9 @@ describe("modules of an upload", () => {
   test("reports unsupported kinds", async () => {
     const other = (type: string, content: string | Uint8Array<ArrayBuffer> = "x") =>
       formOf(metadataOf(), { "index.js": [CODE, "application/javascript+module"], other: [content, type] });
-    assert.match(await refusal(other("text/x-python")), /Python workers are not part/);
-    assert.match(await refusal(other("image/png")), /"image\/png" is no type of a module/);
-    assert.match(await refusal(other("text/plain", new Uint8Array([0xff]))), /'other'.*no UTF-8/);
+    assert.match(await refusal(other("text/x-python")), /Python workers are not supported/);
+    assert.match(await refusal(other("image/png")), /"image\/png" is not a module type/);
+    assert.match(await refusal(other("text/plain", new Uint8Array([0xff]))), /'other'.*not UTF-8/);
   });
 
   test("a service-worker script is a single file, and its text files become bindings", async () => {
@@ -93,7 +93,10 @@ describe("modules of an upload", () => {
       ["service-worker", "index.js", ["index.js cjs", "index.js.map source-map"]],
     );
     assert.deepEqual(upload.bindings, [{ name: "page_html", type: "plain_text", text: "<p>" }]);
-    assert.match(await refusal(formOf({ body_part: "index.js" }, parts)), /'page_html'.*has no modules beside it/);
+    assert.match(
+      await refusal(formOf({ body_part: "index.js" }, parts)),
+      /'page_html'.*cannot have additional modules/,
+    );
     assert.match(
       await refusal(
         formOf({ body_part: "index.js", bindings: [{ name: "w", type: "wasm_module", part: "w" }] }, parts),
@@ -212,7 +215,7 @@ describe("metadata of an upload", () => {
 
   test("reports invalid fields by name", async () => {
     assert.match(await refusal(formOf(undefined)), /10021 The upload has no part metadata/);
-    assert.match(await refusal(formOf("{")), /10021 The part metadata is invalid: it is no JSON/);
+    assert.match(await refusal(formOf("{")), /10021 The part metadata is invalid: it is not JSON/);
     assert.match(await refusal(formOf("[]")), /metadata is invalid: .*expected object/);
     assert.match(await refusal(formOf({})), /does not name the main module/);
     assert.match(await refusal(withMetadata({ body_part: "index.js" })), /both a main_module and a body_part/);

@@ -73,8 +73,8 @@ function mainOf({ main_module, body_part }: UploadMetadata): Main {
   if (typeof main_module === "string" && typeof body_part === "string") {
     throw workerRouteErrors.badMetadata({
       part: METADATA,
-      reason: "it names both a main_module and a body_part",
-      fix: "Name main_module for ES modules, body_part for a script in service-worker format.",
+      reason: "it has both a main_module and a body_part",
+      fix: "Use main_module for ES modules, or body_part for a script in service-worker format.",
     });
   }
   if (main_module) return { name: main_module, format: "modules" };
@@ -129,7 +129,7 @@ function refuseStrays(modules: UploadedModule[], main: string): void {
   if (stray === undefined || modules.every(({ name }) => name !== main)) return;
   throw workerRouteErrors.badModule({
     name: stray.name,
-    reason: "a script in service-worker format has no modules beside it",
-    fix: "Export a default handler (ES modules format), or make the script one file.",
+    reason: "a script in service-worker format cannot have additional modules",
+    fix: "Export a default handler (ES modules format), or bundle the script into one file.",
   });
 }

@@ -80,7 +80,7 @@ const modulesOf = (sent: z.infer<typeof sentModules>, main: string): UploadedMod
     if (!BASE64.test(content_base64))
       throw workerRouteErrors.badModule({
         name,
-        reason: "content_base64 is no base64",
+        reason: "content_base64 is not base64",
         fix: "Encode the module's bytes in base64, without line breaks.",
       });
     return readModule(name, content_type, Buffer.from(content_base64, "base64"), name === main ? "esm" : undefined);

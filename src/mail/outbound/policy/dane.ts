@@ -80,7 +80,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
       // 2.1.2: an attacker may be suppressing the missing response.
       return {
         kind: "unknown",
-        why: `it cannot be looked up whether ${host} has TLSA records: ${messageOf(err)}`,
+        why: `the TLSA lookup for ${host} failed: ${messageOf(err)}`,
         reported: { type: "tlsa", lines: [], mx: [host] },
       };
     }

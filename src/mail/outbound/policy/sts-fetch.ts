@@ -91,7 +91,7 @@ function failureOf(err: unknown): TlsFailureType {
 }
 
 function problemOf(status: number | undefined, type = ""): string | undefined {
-  if (status !== 200) return `mta-sts.txt was answered with ${status}`;
+  if (status !== 200) return `the request for mta-sts.txt failed with status ${status}`;
   // RFC 8461 3.2: images or pages uploaded by users of the host are not policies.
   return /^text\/plain\s*(;|$)/i.test(type)
     ? undefined

@@ -103,7 +103,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
       keep(known, domain, { until: clock.now() + BELIEVED_MS, answer });
       return answer;
     },
-    close: () => closing.abort(new Error("the program is being stopped")),
+    close: () => closing.abort(new Error("the server is shutting down")),
   };
 }
 

@@ -43,7 +43,7 @@ export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): 
 export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): void {
   const chain = chainOf(socket.getPeerX509Certificate());
   const [leaf] = chain;
-  if (leaf === undefined) throw refused({ type: "certificate-not-trusted", why: "it showed no certificate" });
+  if (leaf === undefined) throw refused({ type: "certificate-not-trusted", why: "it presented no certificate" });
   // RFC 7672 3.1.1: the name and dates of such a certificate are ignored.
   if (records.some((record) => record.usage === END_ENTITY && matches(record, leaf))) return;
   const anchors = records.filter(({ usage }) => usage === TRUST_ANCHOR);
@@ -90,17 +90,17 @@ function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string
   const [leaf] = chain as [X509Certificate];
   const whole = withAnchor(chain, anchors);
   const at = whole.findIndex((one, depth) => depth > 0 && anchors.some((record) => matches(record, one)));
-  if (at === -1) return { type: "tlsa-invalid", why: "no TLSA record matches a certificate of its chain" };
+  if (at === -1) return { type: "tlsa-invalid", why: "no TLSA record matches a certificate in its chain" };
   for (const [depth, one] of whole.slice(0, at).entries()) {
     const issuer = whole[depth + 1]!;
     if (!issuer.ca || !one.checkIssued(issuer) || !one.verify(issuer.publicKey))
-      return { type: "certificate-not-trusted", why: "the chain up to its trust anchor does not hold" };
+      return { type: "certificate-not-trusted", why: "its certificate chain does not verify up to the trust anchor" };
     if (now < one.validFromDate || now > one.validToDate)
-      return { type: "certificate-expired", why: "a certificate of its chain is not valid today" };
+      return { type: "certificate-expired", why: "a certificate in its chain has expired or is not yet valid" };
   }
   // "*" matches one whole label only (3.2.2).
   if (!names.some((name) => leaf.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined))
-    return { type: "certificate-host-mismatch", why: `its certificate is for none of ${names.join(", ")}` };
+    return { type: "certificate-host-mismatch", why: `its certificate matches none of ${names.join(", ")}` };
   return undefined;
 }
 

@@ -255,7 +255,7 @@ export function createQueue(parts: QueueDeps): Queue {
     async cancel(id) {
       const found = await table.message(id);
       if (found === undefined) throw mailErrors.outboundNotFound({ id });
-      const reply = { code: 554, enhanced: "5.0.0", text: "Given up by the operator before it was delivered" };
+      const reply = { code: 554, enhanced: "5.0.0", text: "Canceled by the operator before delivery" };
       const rows = await table.cancel(id, clock.now(), reply);
       for (const { rcpt } of rows)
         trace({

@@ -196,7 +196,7 @@ export function startRunner(parts: RunnerDeps): Runner {
     const gone = (row: RecipientRow): Result => ({
       rcpt: row.rcpt,
       outcome: "permanent",
-      reply: reply(554, "5.3.0", "the content of the message is gone"),
+      reply: reply(554, "5.3.0", "the content of the message is missing"),
     });
     if (body === undefined) {
       log.error({ outbound: message.id }, "outbound: body of a queued message is missing");

@@ -238,5 +238,5 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
 const NEVER_TRIED: SmtpReply = {
   code: 451,
   enhanced: "4.4.7",
-  text: "The next hop could not be reached in all that time",
+  text: "The next hop could not be reached before the message expired",
 };

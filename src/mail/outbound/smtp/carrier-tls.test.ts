@@ -88,7 +88,7 @@ test("uses only hosts allowed by the policy; a custom check can reject a host", 
   const not = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }),
   }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
-  assert.match(resultLines(not)[0]!, /^b temporary 451 4\.7\.5 the policy of there\.example allows none/);
+  assert.match(resultLines(not)[0]!, /^b temporary 451 4\.7\.5 the MTA-STS policy of there\.example allows none/);
   const yes = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.there.example"] }),
     ca: good.cert,

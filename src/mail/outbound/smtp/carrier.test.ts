@@ -164,7 +164,7 @@ test("does not try another host if the connection is lost after the message, whi
   const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.match(
     resultLines(carried)[0]!,
-    /^b temporary 451 4\.4\.2 one\.example .*after the message, before its answer/,
+    /^b temporary 451 4\.4\.2 one\.example .*after the message was sent, before the reply/,
   );
   assert.deepEqual([host.connections, carried.reached], [1, true]);
 });
@@ -263,7 +263,7 @@ test("rejects a message that the host cannot accept before sending it", async ()
   const { carry } = open(sink);
   assert.match(
     resultLines(await carry("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
-    /^b permanent 552 5\.3\.4 .* takes 1000 octets, the message has 2000$/,
+    /^b permanent 552 5\.3\.4 .* accepts at most 1000 bytes, the message has 2000$/,
   );
   const mixed = await carry("there.example", parcelOf(["bü@there.example", "c@there.example"]), NEVER);
   assert.deepEqual(

@@ -189,7 +189,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     if (maxSize > 0 && parcel.body.size > maxSize)
       return addAll(
         "permanent",
-        reply(552, "5.3.4", `${host} takes ${maxSize} octets, the message has ${parcel.body.size}`),
+        reply(552, "5.3.4", `${host} accepts at most ${maxSize} bytes, the message has ${parcel.body.size}`),
       );
     for (let rest = to; rest.length > 0;) {
       const { group, others } = nextGroup(rest);
@@ -299,7 +299,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
         }
       }
     }
-    const answer = last ?? { reply: reply(451, "4.4.7", "the attempt was broken off") };
+    const answer = last ?? { reply: reply(451, "4.4.7", "the attempt was aborted") };
     leave(
       declined && answer.reply.code >= 500 ? "permanent" : "temporary",
       temporaryUnless(declined, answer.reply),
@@ -319,7 +319,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
         const results = parcel.to.map(({ rcpt }): Result => ({
           rcpt,
           outcome: "temporary",
-          reply: reply(451, "4.3.0", "the message could not be delivered for a reason of ours"),
+          reply: reply(451, "4.3.0", "the message could not be delivered because of an internal error"),
         }));
         return { results, reached: true, interrupted: signal.aborted };
       }

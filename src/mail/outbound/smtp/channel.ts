@@ -85,7 +85,7 @@ export function createChannel(plain: Socket): Channel {
 
   async function startTls(options: ConnectionOptions) {
     // Octets behind the reply to STARTTLS were not protected by TLS (RFC 3207 4.2, CVE-2011-0411).
-    if (reader.buffered > 0) throw new Error("the server sent data behind its reply to STARTTLS");
+    if (reader.buffered > 0) throw new Error("the server sent data after its reply to STARTTLS");
     const silence = socket.timeout ?? 0;
     plain.off("data", receive).off("close", closed).off("timeout", silent).setTimeout(0);
     reader = createReplyReader(MAX_REPLY);

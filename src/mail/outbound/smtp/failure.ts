@@ -51,11 +51,7 @@ export function sessionFailure(err: unknown, at: string, inHandshake = false): S
   const said = typeof response === "string" ? parseReply(response) : undefined;
   if (said !== undefined && said.code >= 500 && code === "ETLS")
     return new SessionFailure(
-      reply(
-        451,
-        "4.7.5",
-        `${at}: TLS is wanted, and STARTTLS was answered: ${said.code} ${said.enhanced} ${said.text}`,
-      ),
+      reply(451, "4.7.5", `${at}: TLS is required, but STARTTLS failed: ${said.code} ${said.enhanced} ${said.text}`),
       { tls: true, cause: err },
     );
   if (said !== undefined) return new SessionFailure(fromHost(said, at), { tls: code === "ETLS", cause: err });

@@ -53,9 +53,7 @@ export async function handshake(options: HandshakeOptions): Promise<Extensions> 
   if (channel.secure !== undefined) options.verify();
   if (auth === undefined) return extensions;
   if (channel.secure === undefined && level !== "none")
-    throw new SessionFailure(
-      reply(451, "4.7.5", `${peer}: no password is sent over a connection that is not encrypted`),
-    );
+    throw new SessionFailure(reply(451, "4.7.5", `${peer}: a password is not sent over an unencrypted connection`));
   await authenticate(channel, auth, extensions.keywords.get("AUTH") ?? []);
   return extensions;
 }
@@ -74,7 +72,7 @@ async function hello({ channel, name, level }: HandshakeOptions): Promise<Extens
   if (isPositive(ehlo)) return { keywords: keywordsOf(ehlo) };
   if (ehlo.startsWith("421")) throw refused("EHLO was refused", ehlo);
   if (level !== "none" && level !== "opportunistic")
-    throw refused("EHLO was refused, which STARTTLS needs", ehlo, "ETLS");
+    throw refused("EHLO was refused, but STARTTLS requires it", ehlo, "ETLS");
   const helo = await channel.command(`HELO ${name}`);
   if (!isPositive(helo)) throw refused("HELO was refused", helo);
   return { keywords: new Map() };

@@ -63,7 +63,7 @@ export async function resolveHost(
   const { addresses } = await addressesOf(host, options);
   return addresses.length > 0
     ? hopsOf([{ host, addresses }], free)
-    : refused(451, "4.4.3", `the address of ${host} cannot be found`);
+    : refused(451, "4.4.3", `the lookup of the address of ${host} failed`);
 }
 
 /** Host names in order of preference; without an MX record, the domain itself. */
@@ -76,13 +76,13 @@ async function exchangesOf(
     records = await resolver.resolveMx(domain);
   } catch (err) {
     const code = codeOf(err);
-    if (code === "ENOTFOUND") return refused(550, "5.1.2", `there is no domain ${domain}`);
+    if (code === "ENOTFOUND") return refused(550, "5.1.2", `the domain ${domain} does not exist`);
     if (code !== "ENODATA") return refused(451, "4.4.3", `the mail servers of ${domain} cannot be looked up (${code})`);
     records = [];
   }
   if (records.length === 0) return [domain];
   if (records.every(({ exchange }) => bare(exchange) === ""))
-    return refused(556, "5.1.10", `${domain} takes no mail (null MX)`);
+    return refused(556, "5.1.10", `${domain} does not accept mail (null MX)`);
   const inOrder = records
     .map(({ exchange, priority }) => ({ host: bare(exchange), priority, chance: random() }))
     .filter(({ host }) => host !== "")
@@ -122,7 +122,7 @@ function hopsOf(
   const hops = all.filter(({ address }) => mayConnect(address));
   return hops.length > 0
     ? { ok: true, hops }
-    : refused(550, "5.4.4", `no mail may be sent to ${all[0]?.address ?? "nowhere"}`);
+    : refused(550, "5.4.4", `sending to ${all[0]?.address ?? "no address"} is not allowed`);
 }
 
 /**

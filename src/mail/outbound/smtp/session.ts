@@ -121,7 +121,7 @@ export async function openSession(
   }
 }
 
-const interrupted = () => new SessionFailure(reply(451, "4.4.7", "the attempt was broken off"), { ours: true });
+const interrupted = () => new SessionFailure(reply(451, "4.4.7", "the attempt was aborted"), { ours: true });
 
 /** Runs an exchange that fails at its deadline or when the attempt is aborted: the replies that are missing must not meet another command. */
 async function bounded<Value>(
@@ -295,7 +295,10 @@ async function openBody(body: ReplayableBody, peer: string): Promise<Readable | 
 
 /** The only case in which a message may arrive twice: it is unknown whether the host accepted it. */
 const lostAnswer = (err: unknown, peer: string) =>
-  new SessionFailure(reply(451, "4.4.2", `${peer}: the connection was lost after the message, before its answer`), {
-    afterMessage: true,
-    cause: err,
-  });
+  new SessionFailure(
+    reply(451, "4.4.2", `${peer}: the connection was lost after the message was sent, before the reply`),
+    {
+      afterMessage: true,
+      cause: err,
+    },
+  );

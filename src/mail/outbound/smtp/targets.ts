@@ -70,7 +70,11 @@ export function createTargets({
     return {
       ok: false,
       permanent: false,
-      reply: reply(451, "4.7.5", why ?? `the policy of ${domain} allows none of its mail servers (${names[0]})`),
+      reply: reply(
+        451,
+        "4.7.5",
+        why ?? `the MTA-STS policy of ${domain} allows none of its mail servers (${names[0]})`,
+      ),
     };
   }
 

@@ -18,7 +18,7 @@ export function recipientReplyOf(raw: string, command: TransactionStep): Recipie
   const parsed: SmtpReply = parseReply(raw) ?? reply(451, "4.5.0", `a malformed reply: ${raw}`);
   // A positive reply to DATA other than 354 accepts nothing.
   if (command === "DATA" && parsed.code < 400)
-    return { outcome: "temporary", reply: reply(451, "4.5.0", `an unexpected reply to DATA: ${raw}`) };
+    return { outcome: "temporary", reply: reply(451, "4.5.0", `unexpected reply to DATA: ${raw}`) };
   return { outcome: replyOutcome(parsed, command), reply: parsed };
 }
 

@@ -285,7 +285,7 @@ export function createBroadcastController(
     const overAt = row.overAt ?? row.leaseUntil + row.timeoutMs;
     const waits = row.video !== "" && overAt > now;
     if (row.overAt === null)
-      await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that had taken it is gone");
+      await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that received it has stopped");
     if (!waits) {
       await finish(row);
       return row.overAt === null ? undefined : note("failed_to_reconnect", undefined, NOT_BACK);
@@ -313,9 +313,7 @@ export function createBroadcastController(
       }),
     recover: (row) => enqueue(() => recover(row)),
     full: () =>
-      enqueue(
-        async () => void (current !== undefined && (await reject(current, "the storage of the account is full"))),
-      ),
+      enqueue(async () => void (current !== undefined && (await reject(current, "the account's storage is full")))),
     lost: (video, gone) =>
       enqueue(async () => {
         if (open?.video !== video) return;

@@ -164,7 +164,7 @@ export function createEncoder({
   });
   child.stdin.write(input.header());
   const done = child.done.then(
-    () => lost("failed", "the encoder ended by itself"),
+    () => lost("failed", "the encoder exited unexpectedly"),
     (err: unknown) => lost(err instanceof MediaRunError && err.reason === "input" ? "slow" : "failed", messageOf(err)),
   );
 

@@ -32,7 +32,7 @@ export function createKeyTimes(): KeyTimes {
       return (time, key) => {
         const [next] = waiting;
         if (next === undefined || time < next - NEAR) return false;
-        if (!key || time > next + NEAR) throw new Error(`the picture at ${next} is no key frame of the encoder`);
+        if (!key || time > next + NEAR) throw new Error(`the encoder wrote no key frame at ${next}`);
         waiting.shift();
         return true;
       };

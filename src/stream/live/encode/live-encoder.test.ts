@@ -287,7 +287,7 @@ describe("runs", needsFfmpeg, () => {
       assert.equal(taken.run.started, encoding.runs[0]!.run.started + i * 2000);
     }
     assert.equal(frames, 6 * packets.filter(({ kind }) => kind === "video").length);
-    assert.match(encoding.session().health().notes![0]!, /^360p is not made: the encoder failed again and again/);
+    assert.match(encoding.session().health().notes![0]!, /^360p is not encoded: the encoder failed repeatedly/);
   });
 });
 
@@ -339,8 +339,8 @@ test(
       ],
     );
     assert.deepEqual(encoding.notes.slice(1), [
-      ["360p is not made: the encoder did not keep up."],
-      ["240p and 360p are not made: the encoder did not keep up."],
+      ["360p is not encoded: the encoder did not keep up."],
+      ["240p and 360p are not encoded: the encoder did not keep up."],
     ]);
     assert.equal(encoding.admission.inUse(), 0);
     await encoding.finish();
@@ -355,7 +355,7 @@ test("a broadcast that needs encoding waits for a slot and checks for one every 
   encoding.send([picture(0, { key: true }), picture(1000, { key: true })]);
   assert.equal(encoding.runs.length, 0);
   assert.deepEqual(encoding.session().health().notes, [
-    "The broadcast has to be encoded before it can be played, and is not: all encoders (live.encoders: 1) are in use.",
+    "The broadcast must be transcoded for playback, but is not: all encoders (live.encoders: 1) are in use.",
   ]);
   for (const other of others) other.release();
   encoding.send([picture(2000, { key: true })]);
@@ -368,7 +368,7 @@ test("a broadcast that needs encoding waits for a slot and checks for one every 
   );
   assert.equal(encoding.runs[0]!.run.started, encoding.session().started + 4000);
   assert.deepEqual(encoding.session().health().notes, [
-    "360p is not made: all encoders (live.encoders: 1) are in use.",
+    "360p is not encoded: all encoders (live.encoders: 1) are in use.",
   ]);
   assert.equal(encoding.admission.inUse(), 1);
   await encoding.finish();
@@ -423,7 +423,7 @@ test(
         ["source", "360p"],
       ],
     );
-    assert.deepEqual(encoding.notes, [["360p is not made: all encoders (live.encoders: 1) are in use."], []]);
+    assert.deepEqual(encoding.notes, [["360p is not encoded: all encoders (live.encoders: 1) are in use."], []]);
     assert.ok(encoding.runs[1]!.fragments.some(({ rendition }) => rendition === "360p"));
   },
 );

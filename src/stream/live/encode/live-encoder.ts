@@ -88,7 +88,7 @@ function makeRuns(
     admitted = admission.admit(Math.min(wanted, most), Math.min(needed, most));
     const { places } = admitted;
     const why = lostTooOften
-      ? "the encoder failed again and again"
+      ? "the encoder failed repeatedly"
       : places === most
         ? "the encoder did not keep up"
         : `all encoders (live.encoders: ${admission.limit}) are in use`;
@@ -98,7 +98,7 @@ function makeRuns(
       small: small || admitted.crowded,
       sound: !lostTooOften,
     });
-    const notes = plan?.notes ?? [`The broadcast has to be encoded before it can be played, and is not: ${why}.`];
+    const notes = plan?.notes ?? [`The broadcast must be transcoded for playback, but is not: ${why}.`];
     note?.(session.id, notes);
     log.info(
       { renditions: plan?.renditions.map(({ name }) => name) ?? [], notes },

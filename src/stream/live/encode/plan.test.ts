@@ -46,10 +46,10 @@ test("passes the source through and adds smaller renditions while slots are free
     rungs: 1,
     sound: false,
     keyFrames: "source",
-    notes: ["720p is not made: so it is."],
+    notes: ["720p is not encoded: so it is."],
   });
   assert.deepEqual(planned({ video: video(1920, 1080) }, { places: 0 })!.notes, [
-    "360p and 720p are not made: so it is.",
+    "360p and 720p are not encoded: so it is.",
   ]);
   assert.deepEqual(planned({ video: video(640, 360), audio: aac })!.names, [
     "source 640x360 avc1.64001f",
@@ -83,7 +83,7 @@ test("encodes VP8, 10-bit H.264 and Opus, which players do not support; offers n
     rungs: 0,
     sound: false,
     keyFrames: "source",
-    notes: ["There is no sound: so it is."],
+    notes: ["There is no audio: so it is."],
   });
   assert.equal(planned({ audio: opus }, { sound: false }), undefined);
   assert.deepEqual(planned({ audio: aac })!.names, ["audio mp4a.40.2"]);

@@ -102,13 +102,15 @@ export function planRun(
     notes: [
       ...(left.length === 0
         ? []
-        : [`${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not made: ${why}.`]),
+        : [
+            `${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not encoded: ${why}.`,
+          ]),
       ...(needsH264 && rungs.length === 0
         ? [
             `No H.264 rendition is encoded: ${why}. Players that do not support ${tracks.video!.codec.toUpperCase()} cannot play the broadcast.`,
           ]
         : []),
-      ...(mute ? [`There is no sound: ${why}.`] : []),
+      ...(mute ? [`There is no audio: ${why}.`] : []),
     ],
     ...(video && { video }),
     ...(audio && { audio }),

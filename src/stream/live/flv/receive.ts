@@ -49,7 +49,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
   function setVideo(codec: LiveVideoTrack["codec"], bytes: Buffer) {
     const read = readVideoConfig(codec, bytes);
     if (read === undefined)
-      throw publication.unsupported("video", `${codec.toUpperCase()} with a broken decoder configuration`);
+      throw publication.unsupported("video", `${codec.toUpperCase()} with an invalid decoder configuration`);
     const track = { codec, config: read.config, width: read.width || size.width, height: read.height || size.height };
     // Many publishers repeat the configuration with every key frame.
     if (video !== undefined && video.codec === codec && video.config.equals(track.config)) return;
@@ -62,7 +62,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
     if (audio !== undefined && audio.codec === codec && audio.config.equals(bytes)) return;
     const sound = codec === "aac" ? soundOfAac(bytes) : soundOfOpus(bytes);
     if (sound === undefined)
-      throw publication.unsupported("audio", "AAC whose configuration does not tell its rate or channels");
+      throw publication.unsupported("audio", "AAC without a sample rate or channel count in its configuration");
     audio = { codec, config: bytes, ...sound };
     first.known(tracks());
   }
@@ -144,7 +144,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
   function aggregate({ time, stream, data }: RtmpMessage) {
     let began: number | undefined;
     for (const tag of readTags(data)) {
-      if (tag.type === MESSAGE.aggregate) throw new FlvError("an aggregate message is inside of another");
+      if (tag.type === MESSAGE.aggregate) throw new FlvError("nested aggregate message");
       began ??= tag.time;
       message({ type: tag.type, stream, time: (time + tag.time - began) >>> 0, data: tag.data });
     }

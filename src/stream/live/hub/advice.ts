@@ -14,10 +14,10 @@ export function adviceFor(
 ): string[] {
   if (!preferLowLatency) return [];
   return [
-    ...(bFrames ? ["The pictures come with B-frames, which cost latency: switch them off in the encoder."] : []),
+    ...(bFrames ? ["The video has B-frames, which add latency: disable them in the encoder."] : []),
     ...(keyFrameInterval > LONG_FOR_LOW_LATENCY
       ? [
-          `Key frames are ${keyFrameInterval.toFixed(1)} seconds apart, and viewers begin with one: set an interval of two seconds in the encoder.`,
+          `Key frames are ${keyFrameInterval.toFixed(1)} seconds apart, and playback starts at a key frame: set an interval of two seconds in the encoder.`,
         ]
       : []),
   ];

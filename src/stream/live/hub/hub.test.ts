@@ -215,7 +215,7 @@ test("health reports rates, key frames, B-frames and losses; reports GOPs over t
     publication.write(sound(ms + 1, 640));
   }
   publication.lost(3);
-  hub.note(sessions[0]!.id, ["720p is not made."]);
+  hub.note(sessions[0]!.id, ["720p is not encoded."]);
   assert.deepEqual(sessions[0]!.health(), {
     videoBitrate: 1_000_000,
     audioBitrate: 128_000,
@@ -226,7 +226,7 @@ test("health reports rates, key frames, B-frames and losses; reports GOPs over t
     lost: 3,
     bFrames: true,
     problems: [],
-    notes: ["720p is not made."],
+    notes: ["720p is not encoded."],
   });
   for (let ms = 4000; ms < 14_160; ms += 40) {
     publication.write(picture(ms, { key: ms === 4000 }));
@@ -290,7 +290,7 @@ test("with low latency preferred, health reports what increases it", async () =>
   for (let ms = 6040; ms <= 11_000; ms += 40) publication.write(picture(ms, { key: ms === 11_000, delay: 40 }));
   assert.deepEqual(
     sessions[0]!.health().notes!.map((note) => note.slice(0, 36)),
-    ["The pictures come with B-frames, whi", "Key frames are 5.0 seconds apart, an"],
+    ["The video has B-frames, which add la", "Key frames are 5.0 seconds apart, an"],
   );
 });
 

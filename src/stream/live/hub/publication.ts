@@ -157,7 +157,7 @@ export function createPublication({
   function watchGroup() {
     const seconds = meter.sinceKey();
     if (seconds > LONG_GROUP)
-      name(GOP, `Key frames are more than ten seconds apart: set the key frame interval of the encoder to two seconds`);
+      name(GOP, `Key frames are more than ten seconds apart: set the encoder's key frame interval to two seconds`);
     if (seconds > ENDLESS_GROUP) abort(streamErrors.liveGopOutOfRange({ seconds: ENDLESS_GROUP }));
   }
 

@@ -10,17 +10,16 @@ export function refusedTracks({
   audio,
 }: LiveTracks): { kind: "video" | "audio"; codec: string; reason: string } | undefined {
   if (video === undefined && audio === undefined)
-    return { kind: "video", codec: "none", reason: "there is neither picture nor sound in it" };
+    return { kind: "video", codec: "none", reason: "it has neither video nor audio" };
   for (const [kind, track] of [
     ["video", video],
     ["audio", audio],
   ] as const) {
     if (track === undefined) continue;
     const codec: string | undefined = NAMES[track.codec];
-    if (codec === undefined)
-      return { kind, codec: String(track.codec), reason: `its ${kind} is in a codec that is not known here` };
+    if (codec === undefined) return { kind, codec: String(track.codec), reason: `unknown ${kind} codec` };
     if (track.config.length < SHORTEST[track.codec])
-      return { kind, codec, reason: `its ${kind} (${codec}) comes without a decoder configuration` };
+      return { kind, codec, reason: `its ${kind} (${codec}) has no decoder configuration` };
   }
   return undefined;
 }

@@ -21,24 +21,24 @@ export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: bool
   const given = url.trim();
   const bad = (reason: string) => streamErrors.badParameter({ reason });
   if (given.length > LONGEST || streamKey.length > LONGEST)
-    throw bad(`url and streamKey have at most ${LONGEST} characters each`);
-  if (CONTROLS.test(given) || CONTROLS.test(streamKey)) throw bad("url and streamKey have no control characters");
+    throw bad(`url and streamKey can have at most ${LONGEST} characters each`);
+  if (CONTROLS.test(given) || CONTROLS.test(streamKey))
+    throw bad("url and streamKey must not contain control characters");
   const parsed = URL.parse(given);
   if (parsed === null || !SCHEMES.includes(parsed.protocol) || parsed.hostname === "")
     throw bad(
-      "url is the address of an RTMP or SRT server, such as rtmps://live.example.com:443/app or srt://live.example.com:8890",
+      "url must be the URL of an RTMP or SRT server, such as rtmps://live.example.com:443/app or srt://live.example.com:8890",
     );
   if (parsed.protocol === "srt:") {
-    if (parsed.port === "") throw bad("url of SRT has a port, such as srt://live.example.com:8890");
+    if (parsed.port === "") throw bad("an SRT url must have a port, such as srt://live.example.com:8890");
     if (streamKey !== "" && (streamKey.length < 10 || streamKey.length > 79))
-      throw bad("streamKey of an SRT output is its passphrase, of 10 to 79 characters, or empty");
-  } else if (streamKey === "") throw bad("streamKey is needed");
+      throw bad("the streamKey of an SRT output is its passphrase: it must have 10 to 79 characters, or be empty");
+  } else if (streamKey === "") throw bad("streamKey is required");
   // For non-web schemes, URL keeps the host as written: 0x7f.1 still connects to a private address.
   const host = URL.parse(`http://${parsed.hostname}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
-  if (host === undefined) throw bad("the host of url is none");
+  if (host === undefined) throw bad("url has no valid host");
   const closed =
     isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
-  if (closed && !allowPrivate)
-    throw bad(`${host} is no place on the internet, and broadcasts are not sent to private addresses`);
+  if (closed && !allowPrivate) throw bad(`${host} is not a public host; outputs to private addresses are not allowed`);
   return { url: given, streamKey };
 }

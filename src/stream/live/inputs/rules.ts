@@ -46,7 +46,7 @@ export function changed(
   });
   if (days != null && !(Number.isInteger(days) && days >= minDeletionDays && days <= MAX_DELETION_DAYS)) {
     throw bad(
-      `deleteRecordingAfterDays is a whole number from ${minDeletionDays} to ${MAX_DELETION_DAYS}, or null, and not ${quoted(days)}`,
+      `deleteRecordingAfterDays must be a whole number from ${minDeletionDays} to ${MAX_DELETION_DAYS}, or null, not ${quoted(days)}`,
     );
   }
   return {
@@ -61,7 +61,7 @@ function recordingOf(given: Partial<LiveRecording>): Partial<LiveRecording> {
   const { timeoutSeconds: seconds, allowedOrigins } = given;
   if (seconds !== undefined && !(Number.isInteger(seconds) && seconds >= 0 && seconds <= MAX_TIMEOUT_SECONDS))
     throw bad(
-      `recording.timeoutSeconds is a whole number from 0 to ${MAX_TIMEOUT_SECONDS}, and not ${quoted(seconds)}`,
+      `recording.timeoutSeconds must be a whole number from 0 to ${MAX_TIMEOUT_SECONDS}, not ${quoted(seconds)}`,
     );
   if (allowedOrigins === undefined) return given;
   const kept = checked({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
@@ -74,5 +74,5 @@ const MAX_KEY_BYTES = 255;
 export function checkIdempotencyKey(key: string): void {
   const bytes = Buffer.byteLength(key, "latin1");
   if (bytes < 1 || bytes > MAX_KEY_BYTES)
-    throw bad(`Idempotency-Key has 1 to ${MAX_KEY_BYTES} bytes, and not ${bytes}`);
+    throw bad(`Idempotency-Key must have 1 to ${MAX_KEY_BYTES} bytes, not ${bytes}`);
 }

@@ -27,7 +27,7 @@ export async function resolveOutputHost(
     isIP(host) !== 0
       ? [host]
       : await lookup(host).catch((err: unknown) => {
-          throw new OutputError(`the name ${host} cannot be resolved`, { cause: err });
+          throw new OutputError(`the host name ${host} cannot be resolved`, { cause: err });
         });
   const usable = found.filter(
     (address) =>

@@ -192,7 +192,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     outputs.add("right", `srt://127.0.0.1:${port}?streamid=x&latency=200`, "0123456789abc");
     await publish(1.5);
     await until("the wrong passphrase is rejected", () => outputs.last("wrong")?.state === "error");
-    assert.match(outputs.last("wrong")!.reason!, /did not answer, or refused the stream id or the passphrase/);
+    assert.match(outputs.last("wrong")!.reason!, /did not respond, or rejected the stream ID or passphrase/);
     outputs.change("wrong", { enabled: false });
     await until("the output is connected", () => outputs.last("right")?.state === "connected");
     // Packets in flight at the end of the broadcast may be lost: the clip is longer than that.
@@ -306,7 +306,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     outputs.add("one", `rtmp://127.0.0.1:${(server.address() as { port: number }).port}/app`, "there");
     await publish(1);
     await until("the output is rejected", () => outputs.last("one")?.state === "error");
-    assert.match(outputs.last("one")!.reason!, /does not speak RTMP/);
+    assert.match(outputs.last("one")!.reason!, /is not an RTMP server/);
   });
 });
 

@@ -23,7 +23,7 @@ export function checkTracks({ video, audio }: LiveTracks): void {
   ]) {
     if (codec !== undefined && !SENT.has(codec))
       throw new OutputError(
-        `outputs take H.264 and AAC, and the ${word} of this broadcast is ${NAMES[codec] ?? codec}`,
+        `outputs require H.264 and AAC, but the ${word} of this broadcast is ${NAMES[codec] ?? codec}`,
       );
   }
 }

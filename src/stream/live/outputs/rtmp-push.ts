@@ -48,7 +48,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   const socket = open(target, addresses, ca);
   const peer = createRtmpPeer({ role: "client", most: MOST, write: (pieces) => writePieces(socket, pieces) });
   const deadline = setTimeout(
-    () => fail(new OutputError(`${target.host} did not take it within ${CONNECT_MS / 1000} s`)),
+    () => fail(new OutputError(`${target.host} did not accept the stream within ${CONNECT_MS / 1000} s`)),
     CONNECT_MS,
   );
   let stream = 0;
@@ -76,7 +76,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
         ? err
         : new OutputError(
             err instanceof RtmpViolation
-              ? `${target.host} does not speak RTMP`
+              ? `${target.host} is not an RTMP server`
               : `${target.host} cannot be reached: ${messageOf(err)}`,
             { cause: err },
           ),
@@ -126,7 +126,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
       command("createStream", TRANSACTION.create, null);
     } else if (given.name === "_result" && given.transaction === TRANSACTION.create && stream === 0) {
       const [id] = given.args;
-      if (typeof id !== "number" || id < 1) throw new RtmpViolation("a stream has no number");
+      if (typeof id !== "number" || id < 1) throw new RtmpViolation("the stream has no ID");
       stream = id;
       peer.send(CHUNK_STREAM.command, {
         type: MESSAGE.command,
@@ -195,7 +195,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
       fail(err);
     }
   });
-  socket.on("timeout", () => fail(new OutputError(`${target.host} took nothing for ${IDLE_MS / 1000} s`)));
+  socket.on("timeout", () => fail(new OutputError(`${target.host} accepted no data for ${IDLE_MS / 1000} s`)));
   socket.on("error", fail);
   socket.on("close", () => fail(new OutputError(`${target.host} closed the connection`)));
   signal.addEventListener("abort", finish, { once: true });

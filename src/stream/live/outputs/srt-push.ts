@@ -40,7 +40,7 @@ async function pushRun(
 ): Promise<boolean> {
   const { video, audio } = session.tracks();
   if (video !== undefined && video.codec !== "h264")
-    throw new OutputError(`outputs by SRT take H.264, and the video of this broadcast is ${video.codec.toUpperCase()}`);
+    throw new OutputError(`SRT outputs require H.264, but the video of this broadcast is ${video.codec.toUpperCase()}`);
   let connected = false;
   let begun = false;
   let again = false;
@@ -110,11 +110,11 @@ async function pushRun(
 /** ffmpeg messages contain the URL with all its secrets. */
 function reasonOf(err: unknown, host: string, connected: boolean): string {
   if (!(err instanceof MediaRunError)) return err instanceof Error ? err.message : String(err);
-  if (err.reason === "timeout") return `${host} took nothing for ${IDLE_MS / 1000} s`;
+  if (err.reason === "timeout") return `${host} accepted no data for ${IDLE_MS / 1000} s`;
   if (err.reason !== "failed") return `ffmpeg could not send it (${err.reason})`;
   return connected
-    ? `the connection to ${host} broke`
-    : `${host} did not answer, or refused the stream id or the passphrase`;
+    ? `the connection to ${host} was lost`
+    : `${host} did not respond, or rejected the stream ID or passphrase`;
 }
 
 function argsOf({ port, latencyMs }: SrtTarget, address: string, secrets: string | undefined): string[] {

@@ -39,7 +39,7 @@ test("reads URLs of outputs as written", () => {
     passphrase: "0123456789",
     latencyMs: 300,
   });
-  for (const url of ["http://x/", "srt://x", "nothing"]) assert.throws(() => read(url, "k"), /its address/);
+  for (const url of ["http://x/", "srt://x", "nothing"]) assert.throws(() => read(url, "k"), /its URL/);
   // ffmpeg would interpret these as another option.
   for (const url of [
     "srt://x:1?streamid=a%0Apassphrase=b",
@@ -47,5 +47,5 @@ test("reads URLs of outputs as written", () => {
     `srt://x:1?streamid=${"a".repeat(513)}`,
     "srt://x:1?passphrase=short",
   ])
-    assert.throws(() => read(url, ""), /its (stream id|passphrase)/);
+    assert.throws(() => read(url, ""), /its (stream ID|passphrase)/);
 });

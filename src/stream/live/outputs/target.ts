@@ -26,11 +26,11 @@ export interface SrtTarget {
 /** Parses the target of an output. Throws OutputError. */
 export function readOutputTarget({ url, streamKey }: Pick<LiveOutput, "url" | "streamKey">): RtmpTarget | SrtTarget {
   const parsed = URL.parse(url);
-  if (parsed === null || parsed.hostname === "") throw new OutputError("its address is none");
+  if (parsed === null || parsed.hostname === "") throw new OutputError("its URL is invalid");
   const host = parsed.hostname.replace(/^\[(.*)\]$/, "$1");
   if (parsed.protocol === "srt:") return srtTarget(parsed, host, streamKey);
   if (parsed.protocol !== "rtmp:" && parsed.protocol !== "rtmps:")
-    throw new OutputError("its address begins with neither rtmp:, rtmps: nor srt:");
+    throw new OutputError("its URL does not start with rtmp:, rtmps: or srt:");
   const secure = parsed.protocol === "rtmps:";
   const path = `${parsed.pathname.replace(/^\/+|\/+$/g, "")}${parsed.search}`;
   // Without a separate key, the last path segment is the key.
@@ -52,7 +52,7 @@ const MAX_STREAM_ID = 512;
 const CONTROLS = /[\u0000-\u001f\u007f]/;
 
 function srtTarget(parsed: URL, host: string, streamKey: string): SrtTarget {
-  if (parsed.port === "") throw new OutputError("its address has no port");
+  if (parsed.port === "") throw new OutputError("its URL has no port");
   const query = parsed.searchParams;
   const latency = Number(query.get("latency") ?? Number.NaN);
   const [streamId, passphrase] = [
@@ -61,11 +61,11 @@ function srtTarget(parsed: URL, host: string, streamKey: string): SrtTarget {
   ];
   // Percent-encoded control characters are decoded by now.
   if (CONTROLS.test(streamId) || CONTROLS.test(passphrase))
-    throw new OutputError("its stream id and passphrase have no control characters");
+    throw new OutputError("its stream ID and passphrase must not contain control characters");
   if (Buffer.byteLength(streamId) > MAX_STREAM_ID)
-    throw new OutputError(`its stream id has more than ${MAX_STREAM_ID} octets`);
+    throw new OutputError(`its stream ID has more than ${MAX_STREAM_ID} bytes`);
   if (passphrase !== "" && (Buffer.byteLength(passphrase) < 10 || Buffer.byteLength(passphrase) > 79))
-    throw new OutputError("its passphrase has fewer than 10 or more than 79 octets");
+    throw new OutputError("its passphrase has fewer than 10 or more than 79 bytes");
   return {
     kind: "srt",
     host,

@@ -26,7 +26,7 @@ test("serves previews and instant clips", async (t) => {
     assert.equal((await get(`manifest/clip.m3u8${query}`)).status, 400, query);
   for (const query of ["?duration=6m", "?duration=0", "?duration=abc"])
     assert.equal((await get(`manifest/video.m3u8${query}`)).status, 400, query);
-  assert.match((await get("manifest/clip.m3u8?time=1s&duration=5s", INPUT)).text, /its uid/);
+  assert.match((await get("manifest/clip.m3u8?time=1s&duration=5s", INPUT)).text, /the uid of a video/);
 });
 
 test("clip starts are calculated from video; audio is cut slightly before or after", () => {

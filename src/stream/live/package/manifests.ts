@@ -178,11 +178,12 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     const { video, id } = viewing;
     if (id === video.liveInput)
       throw streamErrors.badParameter({
-        reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input",
+        reason: "an instant clip requires the uid of a video in the URL, not that of a live input",
       });
     const { time, duration } = readClip(viewing.query);
     const part = segmentsBetween(source.timeline, time, duration);
-    if (part === undefined) throw streamErrors.badParameter({ reason: `there is nothing at second ${time} (yet)` });
+    if (part === undefined)
+      throw streamErrors.badParameter({ reason: `there is no recording at second ${time} (yet)` });
     return send(viewing, source, { from: String(part.from), to: String(part.to), start: part.start.toFixed(3) });
   }
 

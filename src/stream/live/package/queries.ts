@@ -27,7 +27,7 @@ export function readExtent(query: URLSearchParams, ended: boolean): Extent {
 export function readDirectives(query: URLSearchParams): { msn: number; part?: number } | undefined {
   const [msn, part] = [whole(query, "_HLS_msn"), whole(query, "_HLS_part")];
   if (msn === undefined && part !== undefined)
-    throw streamErrors.badParameter({ reason: "_HLS_part goes with _HLS_msn" });
+    throw streamErrors.badParameter({ reason: "_HLS_part requires _HLS_msn" });
   return msn === undefined ? undefined : { msn, ...(part !== undefined && { part }) };
 }
 

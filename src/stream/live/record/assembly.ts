@@ -77,7 +77,7 @@ export function createAssembly({
   async function writeSource(uid: string, key: string, timeline: LiveTimeline, signal: AbortSignal): Promise<number> {
     const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(uid, rendition, what);
     const groups = await alike(moviePartsOf(timeline), stored);
-    if (groups.length === 0) throw new Mp4Error("nothing is kept of it");
+    if (groups.length === 0) throw new Mp4Error("no recording is stored");
     if (groups.length === 1)
       return (await objects.put(key, (await joinMovie({ parts: groups[0]!, stored, signal })).body())).size;
     const { path: work, remove } = await createScratch(folder).make("recording");

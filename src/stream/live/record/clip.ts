@@ -29,22 +29,22 @@ export function createClipFiles({
     if (video.liveInput === undefined) throw streamErrors.liveOnly();
     if (id === video.liveInput)
       throw streamErrors.badParameter({
-        reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input",
+        reason: "an instant clip requires the uid of a video in the URL, not that of a live input",
       });
     const time = seconds(query, "time", 0, Infinity);
     const duration = seconds(query, "duration", 0.1, LONGEST);
     const filename = query.get("filename");
     if (filename !== null && !FILENAME.test(filename))
       throw streamErrors.badParameter({
-        reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(filename.slice(0, 130))}`,
+        reason: `filename must have at most 120 characters of A-Z a-z 0-9 _ -, not ${JSON.stringify(filename.slice(0, 130))}`,
       });
     const timeline = await recordings.timeline(video.uid);
     const range = timeline && rangeOf(timeline, time, duration);
     if (timeline === undefined || range === undefined)
-      throw streamErrors.badParameter({ reason: `there is nothing at second ${time} (yet)` });
+      throw streamErrors.badParameter({ reason: `there is no recording at second ${time} (yet)` });
     const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(video.uid, rendition, what);
     const all = moviePartsOf(timeline, range.from, range.to);
-    if (all.length === 0) throw streamErrors.badParameter({ reason: `there is nothing at second ${time}` });
+    if (all.length === 0) throw streamErrors.badParameter({ reason: `there is no recording at second ${time}` });
     const headers = await Promise.all(all.map((part) => decoderHeaders(part, stored)));
     const until = headers.findIndex((one) => one !== headers[0]);
     const movie = await joinMovie({ parts: until === -1 ? all : all.slice(0, until), stored, signal });

@@ -72,7 +72,7 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
     signal.throwIfAborted();
     const piece = await stored(rendition, what);
     if (piece === undefined)
-      throw new Mp4Error(`segment ${typeof what === "number" ? what : "init"} of ${rendition} is not there`);
+      throw new Mp4Error(`segment ${typeof what === "number" ? what : "init"} of ${rendition} is missing`);
     return piece;
   };
 
@@ -187,7 +187,7 @@ export async function decoderHeaders({ run, tracks }: MoviePart, stored: MoviePa
   const headers = await Promise.all(
     tracks.map(async ({ kind, rendition }) => {
       const piece = await stored(rendition, { run });
-      if (piece === undefined) throw new Mp4Error(`the initialisation segment of ${rendition} is not there`);
+      if (piece === undefined) throw new Mp4Error(`the initialisation segment of ${rendition} is missing`);
       const { timescale, description, width, height } = await readInit(await piece.bytes());
       return [kind, timescale, configOf(description), width, height];
     }),

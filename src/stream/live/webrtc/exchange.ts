@@ -50,10 +50,10 @@ export async function readTextBody(request: IncomingMessage): Promise<string> {
       if (octets <= MAX_OCTETS) chunks.push(chunk);
     }
   } catch (cause) {
-    throw streamErrors.webrtcBadOffer({ reason: "its body broke off" }, { cause });
+    throw streamErrors.webrtcBadOffer({ reason: "its body is incomplete" }, { cause });
   } finally {
     clearTimeout(late);
   }
-  if (octets > MAX_OCTETS) throw streamErrors.webrtcBadOffer({ reason: `it has more than ${MAX_OCTETS} octets` });
+  if (octets > MAX_OCTETS) throw streamErrors.webrtcBadOffer({ reason: `it has more than ${MAX_OCTETS} bytes` });
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -40,7 +40,7 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
       await change?.(connection);
       await connection.setLocalDescription(await connection.createAnswer());
     } catch (cause) {
-      throw streamErrors.webrtcBadOffer({ reason: "it contradicts itself" }, { cause });
+      throw streamErrors.webrtcBadOffer({ reason: "it is inconsistent" }, { cause });
     }
     remote = offer;
     offers = true;
@@ -67,27 +67,27 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
     takeAnswer: (answer) =>
       inTurn(async () => {
         if (connection.signalingState !== "have-local-offer")
-          throw streamErrors.webrtcBadPatch({ reason: "no answer is awaited" });
+          throw streamErrors.webrtcBadPatch({ reason: "no answer is expected" });
         try {
           await connection.setRemoteDescription({ type: "answer", sdp: answer });
         } catch (cause) {
-          throw streamErrors.webrtcBadPatch({ reason: "the answer does not fit the offer" }, { cause });
+          throw streamErrors.webrtcBadPatch({ reason: "the answer does not match the offer" }, { cause });
         }
         remote = answer;
       }),
     patch: (text) =>
       inTurn(async () => {
         const fragment = readSdpFragment(text);
-        if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is no SDP fragment" });
+        if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is not an SDP fragment" });
         const { ufrag, pwd } = fragment;
         // The client's candidates are not needed: it sends first, and its packets show its address.
         if (remote === "" || !isOther(ufrag)) return undefined;
         if (!offers)
           throw streamErrors.webrtcBadPatch({
-            reason: "ICE begins again with an offer of the client, and here the server made it",
+            reason: "only the client can restart ICE, with an offer; in this session the server made the offer",
           });
         if (ufrag === undefined || pwd === undefined || !/^[\w+/]{4,256}$/.test(ufrag) || !/^[\w+/]{22,256}$/.test(pwd))
-          throw streamErrors.webrtcBadPatch({ reason: "it names no ICE credentials to go on with" });
+          throw streamErrors.webrtcBadPatch({ reason: "it has no ICE credentials" });
         const answer = await agree(offerAfterRestart(remote, { ufrag, pwd, candidates: [] }));
         generation++;
         return fragmentOfAnswer(answer);

@@ -39,14 +39,14 @@ export function readOffer(
   sdp: string,
   { video: wanted, again = false }: { video: readonly WebrtcCodec[]; again?: boolean },
 ): OfferReading {
-  if (sdp.length > LONGEST || !sdp.startsWith("v=0")) return { ok: false, why: "the body is no SDP" };
+  if (sdp.length > LONGEST || !sdp.startsWith("v=0")) return { ok: false, why: "the body is not SDP" };
   const [session = [], ...media] = sections(sdp);
   const kinds = media.map(([line = ""]) => /^m=(\w+) /.exec(line)?.[1]);
   if (media.length === 0 || kinds.some((kind) => kind !== "video" && kind !== "audio"))
-    return { ok: false, why: "it offers something that is neither video nor audio" };
-  if (new Set(kinds).size !== kinds.length) return { ok: false, why: "it offers several tracks of one kind" };
+    return { ok: false, why: "it offers media other than video and audio" };
+  if (new Set(kinds).size !== kinds.length) return { ok: false, why: "it offers several tracks of the same kind" };
   if (media.length > 1 && !session.some((line) => line.startsWith("a=group:BUNDLE ")))
-    return { ok: false, why: "its media do not share one transport (BUNDLE)" };
+    return { ok: false, why: "its media are not bundled on one transport (BUNDLE)" };
   if (!sdp.includes("a=fingerprint:") || !sdp.includes("a=ice-ufrag:") || !sdp.includes("a=ice-pwd:"))
     return { ok: false, why: "it has no fingerprint, or no ICE credentials" };
   const offer: Offer = { sdp: "" };
@@ -57,7 +57,7 @@ export function readOffer(
     if (chosen === undefined)
       return {
         ok: false,
-        why: `of its ${kind} codecs none is of use here (${kind === "video" ? wanted.join(", ") : "opus"})`,
+        why: `it offers no supported ${kind} codec (${kind === "video" ? wanted.join(", ") : "opus"})`,
       };
     const repeats = again && kind === "video" ? repeatsOf(section, chosen.payloadType) : undefined;
     offer[kind] = { ...chosen, ...(repeats !== undefined && { again: repeats }) };

@@ -227,7 +227,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     if (type !== FRAGMENT)
       return sendRefusal(response, {
         status: 415,
-        message: `A session is changed by ${FRAGMENT}.`,
+        message: `A PATCH request must be ${FRAGMENT}.`,
         page: false,
         head: false,
       });
@@ -255,7 +255,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
       response.setHeader("allow", allowed(place));
       return sendRefusal(response, {
         status: 405,
-        message: `This address is spoken to by ${kind === "publish" ? "WHIP" : "WHEP"}.`,
+        message: `This URL accepts only ${kind === "publish" ? "WHIP" : "WHEP"} requests.`,
         page: false,
         head: method === "HEAD",
       });
@@ -263,7 +263,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     if (session !== undefined) return change(exchange);
     const sdp = await readTextBody(request);
     if (sdp !== "" && typeOf(request) !== SDP)
-      return sendRefusal(response, { status: 415, message: `An offer is ${SDP}.`, page: false, head: false });
+      return sendRefusal(response, { status: 415, message: `An offer must be ${SDP}.`, page: false, head: false });
     return kind === "publish" ? publish(exchange, sdp) : play(exchange, sdp);
   }
 

@@ -76,7 +76,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       );
       if (!result)
         throw new Refused(
-          `The answer is larger than ${limits.resultBytes} bytes. Read it in pages, with LIMIT and a sort key.`,
+          `The result exceeds ${limits.resultBytes} bytes. Read it in pages, with LIMIT and a sort key.`,
         );
       const duration = Math.round((performance.now() - started) * 1e4) / 1e4;
       const after = connection.counters();

@@ -82,7 +82,7 @@ function parseStatements(body: Buffer): StatementInput[] {
   const list = Array.isArray(parsed) ? parsed : [parsed];
   for (const entry of list) {
     if (typeof entry !== "object" || entry === null || typeof (entry as StatementInput).sql !== "string")
-      throw new Error("Every statement needs its SQL as a string.");
+      throw new Error("Every statement must have its SQL as a string.");
   }
   return list as StatementInput[];
 }

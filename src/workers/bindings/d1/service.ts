@@ -62,7 +62,7 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
     databases,
     async handle(request, response, { script, binding }) {
       const gone = new AbortController();
-      response.once("close", () => gone.abort(new Error("the client has gone")));
+      response.once("close", () => gone.abort(new Error("the client disconnected")));
       let result: Awaited<ReturnType<typeof answer>>;
       try {
         if (list && script.account !== undefined && !(await list.isLive(script.account, binding.id)))

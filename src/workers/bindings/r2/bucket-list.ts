@@ -168,9 +168,9 @@ export function createR2BucketList({
 
     async list(account, { contains = "", startAfter, cursor, direction = "asc", limit = 20 } = {}) {
       if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
-        throw r2Errors.invalidArgument({ problem: "The size of a page is 1 to 1000." });
+        throw r2Errors.invalidArgument({ problem: "The page size must be from 1 to 1000." });
       if (`${contains}${startAfter ?? ""}`.includes("\0"))
-        throw r2Errors.invalidArgument({ problem: "A name holds no U+0000." });
+        throw r2Errors.invalidArgument({ problem: "A name must not contain U+0000." });
       const starts = [startAfter, cursor === undefined ? undefined : decodeCursor(cursor)]
         .filter((start) => start !== undefined)
         .sort();
@@ -236,6 +236,6 @@ const encodeCursor = (name: string) => Buffer.from(name).toString("base64url");
 function decodeCursor(cursor: string): string {
   const name = Buffer.from(cursor, "base64url").toString();
   if (cursor === "" || Buffer.from(name).toString("base64url") !== cursor || name.includes("\0"))
-    throw r2Errors.invalidArgument({ problem: "The cursor is not one that a list returned." });
+    throw r2Errors.invalidArgument({ problem: "The cursor is invalid." });
   return name;
 }

@@ -101,7 +101,7 @@ function decodeCursor(cursor: string, limits: R2Limits) {
     Buffer.byteLength(name) > limits.keyBytes ||
     Buffer.from(text).toString("base64url") !== cursor
   )
-    throw r2Errors.invalidArgument({ problem: "The cursor is not one that a list returned." });
+    throw r2Errors.invalidArgument({ problem: "The cursor is invalid." });
   return { folded: text.startsWith("p"), name };
 }
 

@@ -385,7 +385,7 @@ describe("R2 through workerd", () => {
       failures: [
         "Error: list: MaxKeys params must be positive integer <= 1000. (10022)",
         "Error: list: MaxKeys params must be positive integer <= 1000. (10022)",
-        "Error: list: The cursor is not one that a list returned. (10029)",
+        "Error: list: The cursor is invalid. (10029)",
       ],
     });
     assert.deepEqual(
@@ -445,7 +445,7 @@ describe("R2 through workerd", () => {
       "Error: put: Your metadata headers exceed the maximum allowed metadata size. (10012)",
       "Error: put: Your metadata headers exceed the maximum allowed metadata size. (10012)",
       "Error: put: The storage class Cold is not valid: use Standard or InfrequentAccess. (10029)",
-      "Error: put: Encryption with a key of the worker's own (ssecKey) is not supported. (10029)",
+      "Error: put: Encryption with a customer key (ssecKey) is not supported. (10029)",
       "Error: put: The specified object name is not valid. (10020)",
     ]);
   });

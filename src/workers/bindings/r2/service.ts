@@ -62,7 +62,7 @@ export function createR2Service(options: R2Options): R2Service {
       try {
         if (request.method === "GET") await read(buckets, (await placeOf(script, bucket)).bucket, request, response);
         else if (request.method === "PUT") await write(buckets, () => placeOf(script, bucket), request, response);
-        else throw r2Errors.invalidArgument({ problem: `There is no ${request.method} request.` });
+        else throw r2Errors.invalidArgument({ problem: `${request.method} is not supported.` });
       } catch (err) {
         if (isGone(err, request)) response.destroy();
         else refuse(response, translate(err, log, bucket));

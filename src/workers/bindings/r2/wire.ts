@@ -103,7 +103,7 @@ export function parseRequest(json: string): R2Request {
   if ("ssec" in parsed.data && parsed.data.ssec !== undefined)
     // Storing the object unencrypted would break a guarantee that the worker relies on.
     throw r2Errors.invalidArgument({
-      problem: "Encryption with a key of the worker's own (ssecKey) is not supported.",
+      problem: "Encryption with a customer key (ssecKey) is not supported.",
     });
   return parsed.data;
 }

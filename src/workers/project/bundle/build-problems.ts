@@ -32,7 +32,7 @@ function fixOf(text: string, detail: unknown): string | undefined {
   if (typeof detail === "object" && detail !== null && "fix" in detail) return String(detail.fix);
   const [, missing] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
   if (missing === undefined) return undefined;
-  if (/^[./]/.test(missing)) return "check the path; it is meant from the folder of the importing file";
+  if (/^[./]/.test(missing)) return "check the path; it is relative to the importing file";
   return nodeModuleFix(missing) ?? `npm install ${packageOf(missing)}`;
 }
 

@@ -225,7 +225,7 @@ src/index.ts:2:24: error: could not resolve "postal-mime"
 src/index.ts:3:24: error: could not resolve "./helper"
     3 | import { helper } from "./helper";
       |                        ^^^^^^^^^^
-  fix: check the path; it is meant from the folder of the importing file
+  fix: check the path; it is relative to the importing file
 src/index.ts:5:24: error: could not resolve "@scope/pkg/deep"
     5 | /* ☀ */ import os from "@scope/pkg/deep";
       |                        ^^^^^^^^^^^^^^^^^
@@ -274,15 +274,15 @@ test("imports of Node's modules are kept with compatibility; without it, each ge
 node_modules/dep/index.js:1:26: error: could not resolve "fs"
     1 | module.exports = require("fs").readFileSync;
       |                          ^^^^
-  fix: add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it
+  fix: add "nodejs_compat" to compatibility_flags, or set compatibility_date to 2026-08-04 or later, which includes it
 src/index.ts:1:30: error: could not resolve "events"
     1 | import { EventEmitter } from "events";
       |                              ^^^^^^^^
-  fix: add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it
-src/index.ts:2:16: warning: "node:os" is a module of Node, and the worker runs without Node compatibility: it will not start
+  fix: add "nodejs_compat" to compatibility_flags, or set compatibility_date to 2026-08-04 or later, which includes it
+src/index.ts:2:16: warning: "node:os" is a Node.js module, but the worker runs without Node.js compatibility: it will not start
     2 | import os from "node:os";
       |                ^^^^^^^^^
-  fix: add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it`,
+  fix: add "nodejs_compat" to compatibility_flags, or set compatibility_date to 2026-08-04 or later, which includes it`,
   );
 });
 
@@ -342,7 +342,7 @@ test("reports an entry with exports but no default export", async (t) => {
   const { root, bundler } = await project(t, { "src/index.ts": "export const email = () => {};" });
   assert.equal(
     formatProblems((await bundler.build()).warnings, { cwd: root }),
-    "src/index.ts: warning: exports email but no default: it is built as a service worker, and what it exports is not seen\n  fix: export default { async email(message, env, ctx) {} }",
+    "src/index.ts: warning: exports email but no default: it is built as a service worker, and its exports are ignored\n  fix: export default { async email(message, env, ctx) {} }",
   );
 });
 
@@ -398,6 +398,6 @@ test("a service worker may have every binding, but imports platform modules only
   });
   assert.match(
     await refusal(bundler),
-    /src\/index\.ts:1:30: error: a worker in service-worker format cannot import "cloudflare:email" at its top\n.*\n.*\n {2}fix: export a default object from the main module, or wait for it in a listener: const module = await import\("cloudflare:email"\)/,
+    /src\/index\.ts:1:30: error: a worker in service-worker format cannot import "cloudflare:email" at the top level\n.*\n.*\n {2}fix: export a default object from the main module, or import it in a listener: const module = await import\("cloudflare:email"\)/,
   );
 });

@@ -113,7 +113,7 @@ export function createBundler(
         throw refused([
           errorAt(
             { file: project.main },
-            `the worker has ${size} octets; at most ${MAX_BYTES} can run`,
+            `the worker has ${size} bytes; the maximum is ${MAX_BYTES}`,
             "look for a large file among its imports",
           ),
         ]);
@@ -201,7 +201,7 @@ function outputsOf(
 
 function aboutExports(project: Project, exports: string[] | undefined): Problem[] {
   if (exports === undefined || exports.length === 0 || exports.includes("default")) return [];
-  const message = `exports ${exports.join(", ")} but no default: it is built as a service worker, and what it exports is not seen`;
+  const message = `exports ${exports.join(", ")} but no default: it is built as a service worker, and its exports are ignored`;
   return [warningAt({ file: project.main }, message, "export default { async email(message, env, ctx) {} }")];
 }
 

@@ -7,7 +7,7 @@ const BUILT_IN = new Set(
 );
 
 const NODE_COMPAT_FIX =
-  'add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it';
+  'add "nodejs_compat" to compatibility_flags, or set compatibility_date to 2026-08-04 or later, which includes it';
 
 export const nodeModuleFix = (specifier: string): string | undefined =>
   BUILT_IN.has(specifier.replace(/^node:/, "")) ? NODE_COMPAT_FIX : undefined;
@@ -32,7 +32,7 @@ export function platformModules({
           ...result,
           warnings: [
             {
-              text: `"${args.path}" is a module of Node, and the worker runs without Node compatibility: it will not start`,
+              text: `"${args.path}" is a Node.js module, but the worker runs without Node.js compatibility: it will not start`,
               detail: { fix: NODE_COMPAT_FIX },
             },
           ],
@@ -62,8 +62,8 @@ const keep = ({ kind }: OnResolveArgs, path: string): OnResolveResult =>
  */
 function refuseStatic({ kind }: OnResolveArgs, path: string): OnResolveResult {
   if (kind !== "import-statement") return { path, external: true };
-  const fix = `export a default object from the main module, or wait for it in a listener: const module = await import("${path}")`;
+  const fix = `export a default object from the main module, or import it in a listener: const module = await import("${path}")`;
   return {
-    errors: [{ text: `a worker in service-worker format cannot import "${path}" at its top`, detail: { fix } }],
+    errors: [{ text: `a worker in service-worker format cannot import "${path}" at the top level`, detail: { fix } }],
   };
 }

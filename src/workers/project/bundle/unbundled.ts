@@ -39,17 +39,13 @@ export async function collectUnbundled(project: Project): Promise<Collected> {
     const rule = match(nameOf(file));
     if (file === project.main || rule === undefined || rule.removed) continue;
     if (files.length === MAX_FILES) {
-      const message = `"no_bundle" finds more than ${MAX_FILES} files below ${folder}`;
+      const message = `"no_bundle" found more than ${MAX_FILES} files in ${folder}`;
       return {
         main,
         modules,
         files,
         problems: [
-          errorAt(
-            { file: project.configFile },
-            message,
-            'keep the built files in a folder of their own, or narrow "rules"',
-          ),
+          errorAt({ file: project.configFile }, message, 'put the built files in a separate folder, or narrow "rules"'),
         ],
       };
     }

@@ -27,8 +27,8 @@ function missingHandler({ message }: Pick<ThrownException, "message">): string |
   const [, handler] = /^(?:Error: )?Handler does not export an? (fetch|email)\(\) function/.exec(message) ?? [];
   if (handler === undefined) return undefined;
   return handler === "fetch"
-    ? "The worker takes mail and no requests.\nFix: To answer requests, add async fetch(request, env, ctx) to the default export."
-    : "The worker takes requests and no mail.\nFix: To take mail, add async email(message, env, ctx) to the default export.";
+    ? "The worker handles mail but no requests.\nFix: To handle requests, add async fetch(request, env, ctx) to the default export."
+    : "The worker handles requests but no mail.\nFix: To handle mail, add async email(message, env, ctx) to the default export.";
 }
 
 function missingBinding(
@@ -38,11 +38,11 @@ function missingBinding(
 ): string | undefined {
   const [, global] = /^([\w$]+) is not defined/.exec(message) ?? [];
   if (project.bindings.some(({ name }) => name === global))
-    return `${global} is a binding, and bindings are read from the environment.\nFix: Write env.${global}.`;
+    return `${global} is a binding, which must be read from the environment.\nFix: Use env.${global}.`;
   const use = suspect(message, stack, project, unknown);
   if (use === undefined) return undefined;
   const members = unknown.filter(({ name }) => name === use.name).flatMap((other) => other.members);
-  return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, and the configuration declares no "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
+  return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, but the configuration does not declare "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
 }
 
 /** The read of an undeclared name in the line that threw; otherwise the only such read that fits the message. */
@@ -58,9 +58,9 @@ function suspect(message: string, stack: string, project: Project, unknown: read
 function invalidDestination(message: string, project: Project): string | undefined {
   const file = relative(project.root, project.configFile);
   if (/destination address not verified|invalid destination/i.test(message))
-    return `Invalid destination: mail goes only to verified addresses.\nFix: Verify it in email routing, or list it under reelpost.verified_addresses in ${file}.`;
+    return `Invalid destination: mail can be sent only to verified addresses.\nFix: Verify it in Email Routing, or list it under reelpost.verified_addresses in ${file}.`;
   if (/^(Error: )?destination address is invalid/i.test(message))
-    return "Invalid destination: this is not an e-mail address.\nFix: Give forward() one plain address, such as someone@example.com.";
+    return "Invalid destination: this is not an email address.\nFix: Pass forward() one plain address, such as someone@example.com.";
   const [, direction] = /\bemail (to|from) .+ not allowed/i.exec(message) ?? [];
   if (direction === undefined) return undefined;
   return direction.toLowerCase() === "to"
@@ -73,8 +73,8 @@ function missingNode({ message }: Pick<ThrownException, "message">, project: Pro
     /No such module "(node:[^"]+)"/.exec(message)?.[1] ??
     /^(Buffer|process|global|setImmediate|__dirname|__filename) is not defined/.exec(message)?.[1];
   if (missing === undefined) return undefined;
-  const what = `The worker uses ${missing} of Node, which this runtime does not have `;
+  const what = `The worker uses ${missing} of Node.js, which this runtime does not have `;
   if (!hasNodeCompat(project))
     return `${what}without Node compatibility.\nFix: Add "nodejs_compat" to compatibility_flags.`;
-  return `${what}at the compatibility date ${project.compatibilityDate}.\nFix: Move compatibility_date to a later date, or use a package that does not need it.`;
+  return `${what}at the compatibility date ${project.compatibilityDate}.\nFix: Set compatibility_date to a later date, or use a package that does not need it.`;
 }

@@ -52,19 +52,19 @@ test("reports undeclared names with their position, the nearest name, and the re
   );
   assert.equal(
     report,
-    `src/index.ts:4:11: warning: Binding not found: the code reads env.MAIL, here and in 1 other place, and the configuration declares no "MAIL"
+    `src/index.ts:4:11: warning: Binding not found: the code reads env.MAIL, here and in 1 other place, but the configuration does not declare "MAIL"
   fix: add to wrangler.jsonc:
        "send_email": [{ "name": "MAIL" }]
-src/note.ts:1:37: warning: Binding not found: the code reads env.NOTES, and the configuration declares no "NOTES"
+src/note.ts:1:37: warning: Binding not found: the code reads env.NOTES, but the configuration does not declare "NOTES"
   fix: did you mean env.NOTE? Otherwise add to wrangler.jsonc:
        "kv_namespaces": [{ "binding": "NOTES", "id": "notes" }]
-src/note.ts:1:62: warning: Binding not found: the code reads env.MAIL_BUCKET, and the configuration declares no "MAIL_BUCKET"
+src/note.ts:1:62: warning: Binding not found: the code reads env.MAIL_BUCKET, but the configuration does not declare "MAIL_BUCKET"
   fix: add to wrangler.jsonc:
        "r2_buckets": [{ "binding": "MAIL_BUCKET", "bucket_name": "mail-bucket" }]
-src/note.ts:1:93: warning: Binding not found: the code reads env.DB, and the configuration declares no "DB"
+src/note.ts:1:93: warning: Binding not found: the code reads env.DB, but the configuration does not declare "DB"
   fix: add to wrangler.jsonc:
        "d1_databases": [{ "binding": "DB", "database_id": "db" }]
-src/note.ts:1:114: warning: Binding not found: the code reads env.API_TOKEN, and the configuration declares no "API_TOKEN"
+src/note.ts:1:114: warning: Binding not found: the code reads env.API_TOKEN, but the configuration does not declare "API_TOKEN"
   fix: add to "vars" in wrangler.jsonc: "API_TOKEN": "…"; or, for a secret, to .dev.vars: API_TOKEN=…`,
   );
 });
@@ -78,7 +78,7 @@ test("the explanation of an exception for a missing binding includes its name", 
   const explain = (message: string, stack = "") =>
     explainException({ name: "TypeError", message, stack }, project, unknownBindings);
   const expected =
-    'Binding not found: src/index.ts:4 reads env.MAIL, and the configuration declares no "MAIL".\nFix: add to wrangler.jsonc:\n"send_email": [{ "name": "MAIL" }]';
+    'Binding not found: src/index.ts:4 reads env.MAIL, but the configuration does not declare "MAIL".\nFix: add to wrangler.jsonc:\n"send_email": [{ "name": "MAIL" }]';
   assert.equal(explain("Cannot read properties of undefined (reading 'send')"), expected);
   assert.match(
     explain(
@@ -114,7 +114,7 @@ test("documented exceptions are explained with a fix", async (t) => {
   const explain = (message: string) => explainException({ name: "Error", message }, project);
   assert.equal(
     explain("destination address not verified"),
-    "Invalid destination: mail goes only to verified addresses.\nFix: Verify it in email routing, or list it under reelpost.verified_addresses in wrangler.jsonc.",
+    "Invalid destination: mail can be sent only to verified addresses.\nFix: Verify it in Email Routing, or list it under reelpost.verified_addresses in wrangler.jsonc.",
   );
   assert.match(explain("email to a@example.com not allowed")!, /allowed_destination_addresses/);
   assert.match(explain("email from a@example.com not allowed")!, /allowed_sender_addresses/);
@@ -131,7 +131,7 @@ test("reports a binding read without env", async (t) => {
   const explain = (message: string) => explainException({ name: "ReferenceError", message }, project);
   assert.equal(
     explain("SEB is not defined"),
-    "SEB is a binding, and bindings are read from the environment.\nFix: Write env.SEB.",
+    "SEB is a binding, which must be read from the environment.\nFix: Use env.SEB.",
   );
   assert.equal(explain("OTHER is not defined"), undefined);
 });
@@ -156,11 +156,11 @@ test("missing type definitions: not installed, not listed, not needed", async (t
     await inspect(t, { "src/index.js": "export default {}" }, { main: "src/index.js" }),
   ].map(({ report }) => report);
   assert.deepEqual(reports, [
-    `tsconfig.json: warning: type definitions of the runtime are missing: @cloudflare/workers-types is not installed
+    `tsconfig.json: warning: the runtime's type definitions are missing: @cloudflare/workers-types is not installed
   fix: npm i -D @cloudflare/workers-types
-tsconfig.json:2:3: warning: type definitions of the runtime are not used: "types" does not name @cloudflare/workers-types
+tsconfig.json:2:3: warning: the runtime's type definitions are not used: "types" does not include @cloudflare/workers-types
   fix: add "types": ["@cloudflare/workers-types"] to "compilerOptions"`,
-    "src/index.ts: warning: type definitions of the runtime are missing: editors and tsc will not know what a worker is given\n  fix: npm i -D @cloudflare/workers-types",
+    "src/index.ts: warning: the runtime's type definitions are missing: editors and tsc cannot check the worker's APIs\n  fix: npm i -D @cloudflare/workers-types",
     "",
     "",
     "",
@@ -173,11 +173,11 @@ test("a missing handler: lists the worker's handlers and the one to add", async 
   const explain = (message: string) => explainException({ name: "Error", message }, project);
   assert.match(
     explain("Handler does not export a fetch() function.")!,
-    /takes mail and no requests\.\nFix: .*async fetch\(request, env, ctx\)/,
+    /handles mail but no requests\.\nFix: .*async fetch\(request, env, ctx\)/,
   );
   assert.match(
     explain("Handler does not export an email() function")!,
-    /takes requests and no mail\.\nFix: .*async email\(message, env, ctx\)/,
+    /handles requests but no mail\.\nFix: .*async email\(message, env, ctx\)/,
   );
   assert.equal(explain("Handler does not export a scheduled() function"), undefined);
 });

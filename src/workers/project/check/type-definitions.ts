@@ -22,7 +22,7 @@ export async function checkTypeDefinitions(project: Project): Promise<Problem[]>
     return [
       warningAt(
         { file: project.main },
-        "type definitions of the runtime are missing: editors and tsc will not know what a worker is given",
+        "the runtime's type definitions are missing: editors and tsc cannot check the worker's APIs",
         INSTALL,
       ),
     ];
@@ -30,14 +30,10 @@ export async function checkTypeDefinitions(project: Project): Promise<Problem[]>
   const problems: Problem[] = [];
   if (!installed)
     problems.push(
-      warningAt(
-        { file: tsconfig },
-        `type definitions of the runtime are missing: ${PACKAGE} is not installed`,
-        INSTALL,
-      ),
+      warningAt({ file: tsconfig }, `the runtime's type definitions are missing: ${PACKAGE} is not installed`, INSTALL),
     );
   if (!named.types.some((name) => name === PACKAGE || name.startsWith(`${PACKAGE}/`))) {
-    const message = `type definitions of the runtime are not used: "types" does not name ${PACKAGE}`;
+    const message = `the runtime's type definitions are not used: "types" does not include ${PACKAGE}`;
     problems.push(warningAt(named.place, message, `add "types": ["${PACKAGE}"] to "compilerOptions"`));
   }
   return problems;

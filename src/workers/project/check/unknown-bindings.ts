@@ -30,7 +30,7 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
     const { name, file, line, column } = places[0]!;
     const more =
       places.length === 1 ? "" : `, here and in ${places.length - 1} other place${places.length === 2 ? "" : "s"}`;
-    const message = `Binding not found: the code reads env.${name}${more}, and the configuration declares no "${name}"`;
+    const message = `Binding not found: the code reads env.${name}${more}, but the configuration does not declare "${name}"`;
     return warningAt(
       { file, line, column },
       message,

@@ -77,7 +77,7 @@ export function checkDeployIds(document: ConfigDocument, view: EnvironmentView):
     return entries.flatMap((entry: unknown, index): Problem[] => {
       const [binding, value] = [valueAt(entry, ["binding"]), valueAt(entry, [id])];
       if (typeof binding !== "string" || value !== undefined) return [];
-      const message = `"${list}[${index}]" names no ${what} of the server: the binding ${binding} has no "${id}"`;
+      const message = `"${list}[${index}]" does not specify the ${what} on the server: the binding ${binding} has no "${id}"`;
       const name = valueAt(entry, ["database_name"]);
       return [
         errorAt(

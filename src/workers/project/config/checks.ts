@@ -50,7 +50,7 @@ function checkDate(document: ConfigDocument, view: EnvironmentView, now: number)
     case "good":
       return [];
     case "no-date":
-      return [errorAt(place, `${field} is not a day of the calendar: "${date}"`, `for example "${isoDate(now)}"`)];
+      return [errorAt(place, `${field} is not a valid date: "${date}"`, `for example "${isoDate(now)}"`)];
     case "future":
       return [
         errorAt(
@@ -74,7 +74,7 @@ function checkUnsupported(document: ConfigDocument, view: EnvironmentView): Prob
     const value = view.get(field);
     if (value === undefined || value === null || isEmpty(value)) return [];
     const message = `"${field}": ${title} ${title.endsWith("s") ? "are" : "is"} not supported by reelpost yet`;
-    const fix = "remove it, or move it to an environment of its own (env.<name>) that reelpost does not run";
+    const fix = "remove it, or move it to a separate environment (env.<name>) that reelpost does not run";
     return [errorAt(document.locate(view.pathOf(field), "name"), message, fix)];
   });
 }
@@ -87,7 +87,7 @@ function checkSendEmail(document: ConfigDocument): Problem[] {
     entriesAt(document, list).flatMap(({ path, entry }): Problem[] => {
       if (entry.destination_address === undefined || entry.allowed_destination_addresses === undefined) return [];
       const message = `"${fieldName(path)}" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.`;
-      const fix = `keep "destination_address" for one recipient, "allowed_destination_addresses" for several`;
+      const fix = `use "destination_address" for one recipient, "allowed_destination_addresses" for several`;
       return [errorAt(document.locate([...path, "allowed_destination_addresses"], "name"), message, fix)];
     }),
   );
@@ -105,12 +105,12 @@ function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Prob
   return places.flatMap(({ name, path }, i): Problem[] => {
     const first = places.slice(0, i).find((other) => other.name === name);
     if (first === undefined) return [];
-    const message = `the name "${name}" is used twice: "${fieldName(first.path)}" in line ${document.locate(first.path).line} has it already`;
+    const message = `duplicate name "${name}": "${fieldName(first.path)}" on line ${document.locate(first.path).line} already uses it`;
     return [
       errorAt(
         document.locate(path),
         message,
-        "give every variable and binding a name of its own: the code reads them all from env",
+        "give every variable and binding a unique name: the code reads them all from env",
       ),
     ];
   });
@@ -164,8 +164,8 @@ function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, pur
       : [
           {
             ...at("triggers", "crons"),
-            message: "cron triggers are not run by the clock while developing",
-            fix: "run one with a request to /cdn-cgi/handler/scheduled; a deployed worker is run by the clock",
+            message: "cron triggers do not run on schedule during development",
+            fix: "run one with a request to /cdn-cgi/handler/scheduled; a deployed worker runs on schedule",
           },
         ]),
     {
@@ -175,12 +175,12 @@ function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, pur
     },
     {
       ...at("tail_consumers"),
-      message: '"tail_consumers" has no effect: tail workers do not run yet',
+      message: '"tail_consumers" has no effect: tail workers are not supported yet',
       fix: "read the logs in the console",
     },
     {
       ...at("streaming_tail_consumers"),
-      message: '"streaming_tail_consumers" has no effect: tail workers do not run yet',
+      message: '"streaming_tail_consumers" has no effect: tail workers are not supported yet',
       fix: "read the logs in the console",
     },
   ];

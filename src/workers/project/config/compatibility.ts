@@ -12,7 +12,7 @@ export const NEWEST_COMPATIBILITY_DATE: string = dateOfRelease(
 
 function dateOfRelease(version: string): string {
   const [, year, month, day] = /^\d+\.(\d{4})(\d{2})(\d{2})\./.exec(version) ?? [];
-  if (year === undefined) throw new Fault(`workerd's version ${version} carries no date`);
+  if (year === undefined) throw new Fault(`workerd's version ${version} contains no date`);
   return `${year}-${month}-${day}`;
 }
 

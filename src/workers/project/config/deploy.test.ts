@@ -72,11 +72,11 @@ test("a storage binding without a server id cannot be deployed, and each is repo
     refused.message.replace(/:1:\d+/g, ""),
     `wrangler.json: 3 errors
 
-wrangler.json: error: "kv_namespaces[0]" names no KV namespace of the server: the binding KV has no "id"
+wrangler.json: error: "kv_namespaces[0]" does not specify the KV namespace on the server: the binding KV has no "id"
   fix: create one with \`reelpost kv namespace create KV\`, and write its id here as "id"
-wrangler.json: error: "r2_buckets[0]" names no R2 bucket of the server: the binding MY_FILES has no "bucket_name"
+wrangler.json: error: "r2_buckets[0]" does not specify the R2 bucket on the server: the binding MY_FILES has no "bucket_name"
   fix: create one with \`reelpost r2 bucket create my-files\`, and write its name here as "bucket_name"
-wrangler.json: error: "d1_databases[0]" names no D1 database of the server: the binding DB has no "database_id"
+wrangler.json: error: "d1_databases[0]" does not specify the D1 database on the server: the binding DB has no "database_id"
   fix: create one with \`reelpost d1 create letters\`, and write its id here as "database_id"`,
   );
   await assert.rejects(

@@ -54,11 +54,11 @@ test("errors contain the line number, never the value; the other lines are read"
   const text = "A=1\nhunter2\n2X=hunter2\nB='hunter2' hunter2\nA=2\n=hunter2\nC=3\nD=\"hunter2\nE=4";
   assert.deepEqual(complaints(text), [
     "2:1 error: this line is not NAME=value",
-    '3:1 error: "2X" is not a name that can be used',
-    "4:12 error: something follows the closing ' of B",
-    "5:1 warning: A is set a second time (first in line 1); the last one counts",
+    '3:1 error: "2X" is not a valid name',
+    "4:12 error: there is unexpected text after the closing ' of B",
+    "5:1 warning: A is set twice (first on line 1); the last value is used",
     "6:1 error: this line is not NAME=value",
-    '8:3 error: the value of D begins with " and is never closed',
+    '8:3 error: the value of D starts with " and is not closed',
   ]);
   assert.deepEqual(values(text), { A: "2", C: "3", E: "4" });
   assert.ok(!JSON.stringify(parseDevVars("f", text).problems).includes("hunter2"));

@@ -29,7 +29,7 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
       problems.push(
         start === undefined
           ? errorAt(place, "this line is not NAME=value", NO_ASSIGNMENT)
-          : errorAt(place, `"${name}" is not a name that can be used`, BAD_NAME),
+          : errorAt(place, `"${name}" is not a valid name`, BAD_NAME),
       );
       continue;
     }
@@ -42,7 +42,7 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
         problems.push(
           errorAt(
             { file, line: number, column },
-            `the value of ${name} begins with ${quote} and is never closed`,
+            `the value of ${name} starts with ${quote} and is not closed`,
             `close it with ${quote}`,
           ),
         );
@@ -54,8 +54,8 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
         problems.push(
           errorAt(
             place,
-            `something follows the closing ${quote} of ${name}`,
-            "put the whole value in quotes of another kind, or a # before a comment",
+            `there is unexpected text after the closing ${quote} of ${name}`,
+            "put the whole value in a different kind of quotes, or a # before a comment",
           ),
         );
         continue;
@@ -70,8 +70,8 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
       problems.push(
         warningAt(
           { file, line: number, column: 1 },
-          `${name} is set a second time (first in line ${before.line}); the last one counts`,
-          "keep one of them",
+          `${name} is set twice (first on line ${before.line}); the last value is used`,
+          "remove one of them",
         ),
       );
     vars.set(name, { name, value, line: number });
@@ -79,8 +79,8 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
   return { vars: [...vars.values()], problems };
 }
 
-const NO_ASSIGNMENT = "write NAME=value, put # before a comment, and quotes around a value of several lines";
-const BAD_NAME = "use letters, digits and _, not beginning with a digit";
+const NO_ASSIGNMENT = "write NAME=value; put # before a comment, and quotes around a multi-line value";
+const BAD_NAME = "use letters, digits and _, not starting with a digit";
 
 /** As in dotenv, a quote of the same kind after a backslash does not close the value, and the backslash is kept. */
 function readQuoted(lines: readonly string[], first: number, column: number, quote: string) {

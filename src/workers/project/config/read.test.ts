@@ -157,13 +157,13 @@ test("reports all errors of a file together, with position and fix", async (t) =
     await refusal(root),
     `wrangler.jsonc: 21 errors and 4 warnings
 
-.dev.vars:1:1: error: the secret SEB has the name of a binding, "send_email[0]" in line 8 of wrangler.jsonc
+.dev.vars:1:1: error: the secret SEB has the same name as a binding, "send_email[0]" on line 8 of wrangler.jsonc
   fix: rename one of them
 .dev.vars:2:1: error: this line is not NAME=value
-  fix: write NAME=value, put # before a comment, and quotes around a value of several lines
+  fix: write NAME=value; put # before a comment, and quotes around a multi-line value
 wrangler.jsonc:2:11: error: "name" is not a worker name: "my worker"
   fix: use letters, digits, "-" and "_", at most 63
-wrangler.jsonc:3:11: error: "main" names a file that does not exist: "src/index.js"
+wrangler.jsonc:3:11: error: the file in "main" does not exist: "src/index.js"
   fix: did you mean "src/index.ts"?
 wrangler.jsonc:4:3: warning: unknown field "compatability_date"; it is ignored
   fix: did you mean "compatibility_date"?
@@ -172,35 +172,35 @@ wrangler.jsonc:5:25: error: "compatibility_date" is in the future: "2027-01-01";
 wrangler.jsonc:6:26: error: "compatibility_flags" should be a list: [ … ], but is the string "nodejs_compat"
   fix: for example ["nodejs_compat"]
 wrangler.jsonc:8:62: error: "send_email[0]" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.
-  fix: keep "destination_address" for one recipient, "allowed_destination_addresses" for several
+  fix: use "destination_address" for one recipient, "allowed_destination_addresses" for several
 wrangler.jsonc:9:15: error: "send_email[1].name" is not a JavaScript name: "2nd"
-  fix: use letters, digits and _, not beginning with a digit: the code reads it as env.NAME
-wrangler.jsonc:9:51: error: "send_email[1].allowed_sender_addresses[0]" is not an e-mail address: "nobody"
+  fix: use letters, digits and _, not starting with a digit: the code reads it as env.NAME
+wrangler.jsonc:9:51: error: "send_email[1].allowed_sender_addresses[0]" is not an email address: "nobody"
   fix: for example "someone@example.com"
 wrangler.jsonc:9:62: warning: unknown field "send_email[1].destination"; it is ignored
   fix: did you mean "destination_address"?
 wrangler.jsonc:10:5: error: "send_email[2].name" is missing
   fix: add "name": "MY_BINDING"
-wrangler.jsonc:12:34: error: the name "SEB" is used twice: "send_email[0].name" in line 8 has it already
-  fix: give every variable and binding a name of its own: the code reads them all from env
+wrangler.jsonc:12:34: error: duplicate name "SEB": "send_email[0].name" on line 8 already uses it
+  fix: give every variable and binding a unique name: the code reads them all from env
 wrangler.jsonc:12:47: error: "kv_namespaces[0].id" should be a string, but is the number 5
 wrangler.jsonc:13:3: warning: unknown field "kv_namespace"; it is ignored
   fix: did you mean "kv_namespaces"?
 wrangler.jsonc:14:17: error: "r2_buckets" should be a list: [ … ], but is an object
   fix: for example [{"binding":"BUCKET","bucket_name":"my-bucket"}]
-wrangler.jsonc:15:33: error: the name "DB" is used twice: "vars.DB" in line 18 has it already
-  fix: give every variable and binding a name of its own: the code reads them all from env
+wrangler.jsonc:15:33: error: duplicate name "DB": "vars.DB" on line 18 already uses it
+  fix: give every variable and binding a unique name: the code reads them all from env
 wrangler.jsonc:15:54: error: "d1_databases[0].database_id" is too short
 wrangler.jsonc:16:3: error: "durable_objects": Durable Objects are not supported by reelpost yet
-  fix: remove it, or move it to an environment of its own (env.<name>) that reelpost does not run
+  fix: remove it, or move it to a separate environment (env.<name>) that reelpost does not run
 wrangler.jsonc:17:3: error: "ai": Workers AI is not supported by reelpost yet
-  fix: remove it, or move it to an environment of its own (env.<name>) that reelpost does not run
+  fix: remove it, or move it to a separate environment (env.<name>) that reelpost does not run
 wrangler.jsonc:19:25: error: "limits.cpu_ms" should be at least 1, but is -5
   fix: for example 30000
 wrangler.jsonc:20:23: error: "rules[0].type" should be one of "ESModule", "CommonJS", "CompiledWasm", "Text", "Data", but is "Txt"
   fix: did you mean "Text"?
-wrangler.jsonc:21:17: warning: cron triggers are not run by the clock while developing
-  fix: run one with a request to /cdn-cgi/handler/scheduled; a deployed worker is run by the clock
+wrangler.jsonc:21:17: warning: cron triggers do not run on schedule during development
+  fix: run one with a request to /cdn-cgi/handler/scheduled; a deployed worker runs on schedule
 wrangler.jsonc:22:30: error: "reelpost.smtp_port" should be at most 65535, but is 99999
   fix: for example 2525
 wrangler.jsonc:22:59: error: "reelpost.egress.allow[0]" is neither an IP address nor a range
@@ -229,7 +229,7 @@ wrangler.json:1:1: error: "compatibility_date" is missing
   await writeFile(join(root, "wrangler.json"), `{ "name": "x", }\n}`);
   assert.equal(
     await refusal(root),
-    "wrangler.json: 1 error\n\nwrangler.json:2:1: error: the configuration ends before this\n  fix: remove what follows the last }",
+    "wrangler.json: 1 error\n\nwrangler.json:2:1: error: there is unexpected text after the configuration\n  fix: remove everything after the last }",
   );
 });
 
@@ -255,10 +255,10 @@ A = "b"
     await refusal(root),
     `wrangler.toml: 3 errors
 
-wrangler.toml:3:22: error: "compatibility_date" is not a day of the calendar: "2026-02-30"
+wrangler.toml:3:22: error: "compatibility_date" is not a valid date: "2026-02-30"
   fix: for example "2026-11-20"
 wrangler.toml:8:1: error: "send_email[0]" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.
-  fix: keep "destination_address" for one recipient, "allowed_destination_addresses" for several
+  fix: use "destination_address" for one recipient, "allowed_destination_addresses" for several
 wrangler.toml:11:11: error: "kv_namespaces[0].binding" should be a string, but is the number 5
   fix: for example "MY_BINDING"`,
   );
@@ -312,7 +312,7 @@ test("searches for the file: order, parent folders, --config, none found", async
   assert.equal((await read(join(root, "a/b/c"))).name, "mail");
   assert.equal(
     await warnings(join(root, "a")),
-    "wrangler.json: warning: reelpost.jsonc beside it is not read\n  fix: remove one of them, or choose with --config",
+    "wrangler.json: warning: reelpost.jsonc in the same folder is ignored\n  fix: remove one of them, or choose with --config",
   );
   assert.equal((await read(root, { config: "a/reelpost.jsonc" })).name, "ours");
   assert.equal(await refusal(root, { config: "nope.jsonc" }), "Cannot read <root>/nope.jsonc: there is no such file");

@@ -53,7 +53,7 @@ export async function readProject({
   const document = parseDocument(file, await readConfigText(file));
   const root = dirname(file);
   const unread = others.map((other) =>
-    warningAt({ file }, `${other} beside it is not read`, "remove one of them, or choose with --config"),
+    warningAt({ file }, `${other} in the same folder is ignored`, "remove one of them, or choose with --config"),
   );
   const problems: Problem[] = [...document.problems, ...unread];
   const fail = (): never => {
@@ -107,9 +107,9 @@ async function checkMain(document: ConfigDocument, view: EnvironmentView, root: 
   const near = await nearestFile(resolve(root, main));
   const fix =
     near === undefined
-      ? "write the path of the entry file, from the folder of this file"
+      ? "write the path of the entry file, relative to this file"
       : `did you mean "${relative(root, near)}"?`;
-  return [errorAt(document.locate(view.pathOf("main")), `"main" names a file that does not exist: "${main}"`, fix)];
+  return [errorAt(document.locate(view.pathOf("main")), `the file in "main" does not exist: "${main}"`, fix)];
 }
 
 export function environmentFields(

@@ -12,14 +12,14 @@ export const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const bindingName = z.string().regex(IDENTIFIER).meta({
   description: "a JavaScript name",
   example: "MY_BINDING",
-  fix: "use letters, digits and _, not beginning with a digit: the code reads it as env.NAME",
+  fix: "use letters, digits and _, not starting with a digit: the code reads it as env.NAME",
 });
 
 const address = z
   .string()
   .max(320)
   .regex(/^[^\s@<>,;"]+@[^\s@<>,;"]+$/)
-  .meta({ description: "an e-mail address", example: "someone@example.com" });
+  .meta({ description: "an email address", example: "someone@example.com" });
 
 const workerName = z
   .string()
@@ -61,7 +61,7 @@ const bucketName = z
   .meta({
     description: "a bucket name",
     example: "my-bucket",
-    fix: 'use lower case letters, digits and "-", 3 to 63 of them, with a letter or digit at both ends',
+    fix: 'use 3 to 63 lowercase letters, digits and "-", with a letter or digit at both ends',
   });
 
 const r2Bucket = z.strictObject({

@@ -86,11 +86,11 @@ function nameClashes(
   return secrets.flatMap((secret): Problem[] => {
     const binding = bindings.find(({ name }) => name === secret.name);
     if (binding === undefined) return [];
-    const where = `"${fieldName(binding.path.slice(0, -1))}" in line ${document.locate(binding.path).line} of ${basename(document.file)}`;
+    const where = `"${fieldName(binding.path.slice(0, -1))}" on line ${document.locate(binding.path).line} of ${basename(document.file)}`;
     return [
       errorAt(
         { file, line: secret.line, column: 1 },
-        `the secret ${secret.name} has the name of a binding, ${where}`,
+        `the secret ${secret.name} has the same name as a binding, ${where}`,
         "rename one of them",
       ),
     ];

@@ -69,7 +69,7 @@ function open(address: string, port: number, servername: string | undefined): Pr
         : connectTls({ ...options, ...(isIP(servername) ? {} : { servername }), ALPNProtocols: ["http/1.1"] });
     const timer = setTimeout(
       () =>
-        socket.destroy(new EgressFailed(522, `${address}:${port} did not answer in ${CONNECT_TIMEOUT_MS / 1000} s`)),
+        socket.destroy(new EgressFailed(522, `${address}:${port} did not respond in ${CONNECT_TIMEOUT_MS / 1000} s`)),
       CONNECT_TIMEOUT_MS,
     );
     socket.once(servername === undefined ? "connect" : "secureConnect", () => {

@@ -50,7 +50,7 @@ export async function startEgressProxy({
 }: EgressProxyOptions): Promise<SocketServer> {
   let open = 0;
   const enter = (leaving: { once(event: "close", leave: () => void): unknown }) => {
-    if (open >= maxConnections) throw new EgressRefused(`a worker may have ${maxConnections} connections open at once`);
+    if (open >= maxConnections) throw new EgressRefused(`a worker can have at most ${maxConnections} open connections`);
     open++;
     leaving.once("close", () => open--);
   };

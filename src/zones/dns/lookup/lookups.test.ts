@@ -62,7 +62,7 @@ describe("lookups", () => {
     await assert.rejects(resolve4("away.example.com"), { code: "ENOTFOUND" });
     await assert.rejects(resolve4("_dmarc.example.com"), { code: "ENODATA" });
     for (const type of ["A", "TXT", "MX"] as const)
-      await assert.rejects(resolve("loop1.example.com", type), { code: "ESERVFAIL", message: /circle/ });
+      await assert.rejects(resolve("loop1.example.com", type), { code: "ESERVFAIL", message: /CNAME loop/ });
     // This server does not follow the delegation: a resolver that only returns a referral is lame.
     await assert.rejects(resolve4("www.sub.example.com"), { code: "ESERVFAIL", message: /referral/ });
     await assert.rejects(resolve4("elsewhere.example.net"), { code: "EREFUSED" });
@@ -153,7 +153,7 @@ describe("lookups", () => {
     ]);
     assert.deepEqual(await resolve4("a.test"), ["192.0.2.1"]);
     assert.deepEqual(await resolve4("n10.test"), ["192.0.2.2"]);
-    await assert.rejects(resolve4("n11.test"), { code: "ESERVFAIL", message: /aliases/ });
+    await assert.rejects(resolve4("n11.test"), { code: "ESERVFAIL", message: /CNAMEs/ });
     await assert.rejects(resolve4("dead.test"), { code: "ENOTFOUND" });
   });
 

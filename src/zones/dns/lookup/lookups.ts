@@ -137,10 +137,10 @@ export function createLookups({
         const alias = here.find((record) => record.type === "CNAME");
         if (alias === undefined) break;
         name = String(alias.data.target);
-        if (name === ".") throw new LookupError("ENOTFOUND", `${type} ${given}: its alias is the root`);
-        if (seen.has(name)) throw new LookupError("ESERVFAIL", `${type} ${given}: its aliases lead in a circle`);
+        if (name === ".") throw new LookupError("ENOTFOUND", `${type} ${given}: its CNAME is the root`);
+        if (seen.has(name)) throw new LookupError("ESERVFAIL", `${type} ${given}: CNAME loop`);
         if (seen.size > MAX_ALIASES)
-          throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} aliases`);
+          throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} CNAMEs`);
         seen.add(name);
       }
       // The target of an alias is queried separately: it may be a name on this server, and some servers do not follow
@@ -148,9 +148,9 @@ export function createLookups({
       if (name === before)
         throw new LookupError(
           rcode === "NXDOMAIN" ? "ENOTFOUND" : "ENODATA",
-          `${type} ${given}: ${rcode === "NXDOMAIN" ? "there is no such name" : "there are no such records"}`,
+          `${type} ${given}: ${rcode === "NXDOMAIN" ? "no such name" : "no such records"}`,
         );
-      if (clock.now() > until) throw new LookupError("ETIMEOUT", `${type} ${given}: no answer in time`);
+      if (clock.now() > until) throw new LookupError("ETIMEOUT", `${type} ${given}: timed out`);
     }
   }
 
@@ -165,7 +165,7 @@ export function createLookups({
     resolveTxt: (name) => resolve(name, "TXT") as Promise<string[][]>,
     resolve4: (host) => resolve(host, "A") as Promise<string[]>,
     resolve6: (host) => resolve(host, "AAAA") as Promise<string[]>,
-    close: () => closing.abort(new LookupError("ETIMEOUT", "the program is being stopped")),
+    close: () => closing.abort(new LookupError("ETIMEOUT", "the server is shutting down")),
   };
 }
 

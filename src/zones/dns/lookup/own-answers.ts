@@ -36,7 +36,7 @@ export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswers
     const reply = await respond(message, "tcp");
     const answer = reply && readAnswer(reply, question, message);
     if (answer === undefined)
-      throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own answer cannot be read`);
+      throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: this server's own response is invalid`);
     // A delegated name is answered by its own name servers.
     if (
       answer.rcode === "REFUSED" ||
@@ -44,7 +44,7 @@ export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswers
     )
       return undefined;
     if (answer.rcode !== "NOERROR" && answer.rcode !== "NXDOMAIN")
-      throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own server answered ${answer.rcode}`);
+      throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: this server responded ${answer.rcode}`);
     return answer;
   };
 }

@@ -37,11 +37,11 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
     isReachable: () => clock.now() - lastResponse < REACHABLE_MS,
     async ask(question, signal) {
       const what = `${question.type} ${question.name}`;
-      let failure = new LookupError("ESERVFAIL", `${what}: there is no resolver to ask`);
+      let failure = new LookupError("ESERVFAIL", `${what}: no resolver is configured`);
       const left = new Set(servers.map((_, index) => (first + index) % servers.length));
       for (let round = 0; round < ROUNDS; round++) {
         for (const index of left) {
-          if (signal.aborted) throw new LookupError("ETIMEOUT", `${what}: no answer in time`, { cause: failure });
+          if (signal.aborted) throw new LookupError("ETIMEOUT", `${what}: timed out`, { cause: failure });
           try {
             const answer = await askServer(
               servers[index]!,
@@ -56,14 +56,14 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
             left.delete(index);
             failure = new LookupError(
               CODES[answer.rcode] ?? "ESERVFAIL",
-              `${what}: ${shown(servers[index]!)} answered ${answer.rcode === "NOERROR" ? "with a referral" : answer.rcode}`,
+              `${what}: ${shown(servers[index]!)} responded ${answer.rcode === "NOERROR" ? "with a referral" : answer.rcode}`,
             );
           } catch (err) {
             const late = (err as Error).name === "TimeoutError" || signal.aborted;
             if (!late) left.delete(index);
             failure = new LookupError(
               late ? "ETIMEOUT" : "ESERVFAIL",
-              `${what}: ${shown(servers[index]!)}: ${late ? "no answer in time" : messageOf(err)}`,
+              `${what}: ${shown(servers[index]!)}: ${late ? "timed out" : messageOf(err)}`,
               { cause: err },
             );
           }
@@ -86,7 +86,7 @@ async function askServer(server: DnsEndpoint, question: Question, signal: AbortS
   }
   if (!answer.truncated) return answer;
   const whole = readAnswer(await exchange(server, message, signal), question, message);
-  if (whole === undefined) throw new Error("the answer over TCP is to another question");
+  if (whole === undefined) throw new Error("the TCP response does not match the query");
   return whole;
 }
 

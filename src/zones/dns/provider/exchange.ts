@@ -25,11 +25,11 @@ export async function exchange({ host, port }: DnsEndpoint, message: Buffer, sig
       if (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
         const reply = received.subarray(2, 2 + received.readUInt16BE(0));
         if (reply.length < 12 || reply.readUInt16BE(0) !== message.readUInt16BE(0))
-          throw new Error("the answer is to another question");
+          throw new Error("the response does not match the request");
         return reply;
       }
     }
-    throw new Error("the connection was closed before the answer");
+    throw new Error("the connection was closed before the response");
   } finally {
     socket.destroy();
   }

@@ -70,7 +70,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
     if (status === 401 || status === 403)
       throw dnsErrors.badKey({ server: url, key: "of the API", reason: `status ${status}` });
     if (status === 404)
-      throw dnsErrors.notServed({ server: url, zone, reason: errorIn(text) ?? "it has no such zone" });
+      throw dnsErrors.notServed({ server: url, zone, reason: errorIn(text) ?? "it does not have this zone" });
     if (status >= 400) throw dnsErrors.refused({ server: url, zone, reason: errorIn(text) ?? `status ${status}` });
     return text;
   }
@@ -208,7 +208,7 @@ async function bounded(response: Response): Promise<string> {
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > MAX_ANSWER) throw new Error("the answer is too long");
+    if (length > MAX_ANSWER) throw new Error("the response is too long");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -68,7 +68,7 @@ function onKnot() {
     };
 
     test("reports a wrong secret, an unknown key, and a wrong clock", async () => {
-      assert.match(await failure({ key: { secret: Buffer.alloc(32) } }), /^badKey: .*another secret/);
+      assert.match(await failure({ key: { secret: Buffer.alloc(32) } }), /^badKey: .*different secret/);
       assert.match(await failure({ key: { name: "nobody" } }), /^badKey: .*does not know the key/);
       assert.match(await failure({ now: Date.now() - 3_600_000 }), /^badKey: .*clock/);
     });

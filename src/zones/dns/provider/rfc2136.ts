@@ -141,11 +141,11 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
 }
 
 const KEY_PROBLEMS: Record<Exclude<TsigVerdict, "good">, string> = {
-  unsigned: "its answer is not signed",
-  forged: "its answer is signed with another secret",
-  badSignature: "it has another secret for it",
+  unsigned: "its response is not signed",
+  forged: "its response is signed with a different secret",
+  badSignature: "it has a different secret for this key",
   badKey: "it does not know the key, or the key may not change this zone",
-  badTime: "its clock and ours differ by more than five minutes",
+  badTime: "its clock differs from this server's by more than five minutes",
 };
 
 function refusal(rcode: string, server: string, zone: string): Error {

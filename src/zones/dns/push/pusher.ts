@@ -131,7 +131,7 @@ export function createPusher({
       problems.push({
         owner: USERS,
         code: "unsupportedType",
-        message: `Records of type ${[...unsupported].join(", ")} are not put at the other server. Enter them there.`,
+        message: `Records of type ${[...unsupported].join(", ")} cannot be pushed to the external DNS server. Create them there.`,
       });
     return wanted;
   }

@@ -47,10 +47,10 @@ export function createResolver({ name: called, servers, timeoutMs = 3000 }: Reso
 const REASONS: Record<string, string> = {
   ESERVFAIL: "the server failed (SERVFAIL)",
   EREFUSED: "the server refused to answer (REFUSED)",
-  ETIMEOUT: "no answer in time",
-  ECONNREFUSED: "nobody answers there",
-  EFORMERR: "the server did not understand (FORMERR)",
-  EBADRESP: "the answer was malformed",
+  ETIMEOUT: "timed out",
+  ECONNREFUSED: "connection refused",
+  EFORMERR: "the server could not parse the query (FORMERR)",
+  EBADRESP: "malformed response",
 };
 
 const octets = (text: string) => Buffer.from(text, "utf8").toString("latin1");

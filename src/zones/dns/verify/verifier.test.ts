@@ -122,7 +122,7 @@ describe("the verifier", () => {
   test("if resolvers differ, the worst result counts; failed lookups are ignored", async (t) => {
     const fresh = await served(t, GOOD, "fresh");
     const stale = await served(t, "www A 192.0.2.1\n", "stale");
-    const broken: RecordResolver = { name: "broken", resolve: () => Promise.reject(new Error("no answer in time")) };
+    const broken: RecordResolver = { name: "broken", resolve: () => Promise.reject(new Error("timed out")) };
     const verifier = createVerifier();
     const both = await verifier.verify(EXPECTED, [fresh, stale]);
     assert.deepEqual(
@@ -139,7 +139,7 @@ describe("the verifier", () => {
     const one = await verifier.verify(EXPECTED, [broken, fresh]);
     assert.deepEqual(
       [one.status, one.records[0]!.seen[0]],
-      ["ready", { resolver: "broken", state: "failed", found: [], reason: "no answer in time" }],
+      ["ready", { resolver: "broken", state: "failed", found: [], reason: "timed out" }],
     );
     const none = await verifier.verify(EXPECTED, [broken]);
     assert.deepEqual([none.status, none.records[0]!.state], [undefined, "failed"]);

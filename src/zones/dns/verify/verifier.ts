@@ -129,13 +129,13 @@ function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answ
         found.set(recordKey(record), {
           record,
           kind: "secondSpf",
-          message: `${record.name} has ${rivals} SPF records, and receivers then take none. Keep one, and put the mechanisms of ${presentedData(record)} into it.`,
+          message: `${record.name} has ${rivals} SPF records: receivers treat this as a permanent error. Keep one, and merge the mechanisms of ${presentedData(record)} into it.`,
         });
       if (kind === "dmarc")
         found.set(recordKey(record), {
           record,
           kind: "secondDmarc",
-          message: `${record.name} has ${rivals} DMARC records, and receivers then take none. Remove ${presentedData(record)} or the other.`,
+          message: `${record.name} has ${rivals} DMARC records: receivers then ignore all of them. Remove ${presentedData(record)} or the other one.`,
         });
     }
   }

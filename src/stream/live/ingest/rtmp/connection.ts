@@ -91,7 +91,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   function obey(command: RtmpCommand): Promise<void> | undefined {
     const { name, transaction, args } = command;
     if (name === "connect") return void connect(command);
-    if (!connected) throw new RtmpViolation("a command came before connect");
+    if (!connected) throw new RtmpViolation("command before connect");
     switch (name) {
       case "createStream":
         return void answers.result(command, 1);
@@ -118,7 +118,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   }
 
   function connect(command: RtmpCommand) {
-    if (connected) throw new RtmpViolation("connect came twice");
+    if (connected) throw new RtmpViolation("duplicate connect");
     connected = true;
     const version = command.object?.["flashVer"];
     if (typeof version === "string") agent = version.slice(0, 200);
@@ -126,7 +126,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   }
 
   async function publish(credential: string) {
-    if (leave !== undefined) throw new RtmpViolation("it publishes or plays already");
+    if (leave !== undefined) throw new RtmpViolation("it is already publishing or playing");
     leave = options.admit();
     const made = await publishing.publish({ protocol, credential, address, ...(agent !== undefined && { agent }) });
     if (over) return made.end(false);
@@ -140,14 +140,14 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   }
 
   async function play(key: string) {
-    if (leave !== undefined) throw new RtmpViolation("it publishes or plays already");
+    if (leave !== undefined) throw new RtmpViolation("it is already publishing or playing");
     leave = options.admit();
     const admitted = await admitRtmpPlayer(options, key).catch((err: unknown) => {
       throw err instanceof UserError ? new Unplayable(err) : err;
     });
     if (over) return;
     answers.streamBegins();
-    answers.status("status", "NetStream.Play.Reset", "Playing from the beginning of the last group of pictures.");
+    answers.status("status", "NetStream.Play.Reset", "Playing from the last key frame.");
     answers.status("status", "NetStream.Play.Start", "Playing.");
     stopPlaying = playTo({
       ...options,
@@ -175,7 +175,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
     const published = publication !== undefined;
     cleanUp(true);
     peer.setMost(MOST.command);
-    if (published) answers.status("status", "NetStream.Unpublish.Success", "Not published any more.");
+    if (published) answers.status("status", "NetStream.Unpublish.Success", "No longer published.");
     options.onIdle();
   }
 
@@ -234,14 +234,14 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   socket.on("data", (bytes: Buffer) => {
     if (over) return;
     if (socket.writableLength > MAX_WAITING || (leave === undefined && socket.writableLength > MOST.command))
-      return failed(new RtmpViolation("it does not take what it is sent"));
+      return failed(new RtmpViolation("the client does not read the data sent to it"));
     try {
       take(peer.push(bytes));
     } catch (err) {
       failed(err);
     }
   });
-  socket.on("timeout", () => failed(new RtmpViolation("nothing was heard of it for too long")));
+  socket.on("timeout", () => failed(new RtmpViolation("the client was silent for too long")));
   // "close" reports the cause.
   socket.on("error", () => {});
   socket.on("close", () => {

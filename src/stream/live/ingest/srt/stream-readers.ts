@@ -143,7 +143,7 @@ function createFrameReader(codec: "aac" | "mp3"): StreamReader {
     kind: "audio",
     read({ pts, data }) {
       const frames = reader.read(data, pts);
-      if (frames === "other") return { unsupported: "MPEG audio of another layer than III" };
+      if (frames === "other") return { unsupported: "MPEG audio that is not layer III" };
       const packets: MediaPacket[] = [];
       for (const frame of frames) {
         const config: Buffer = "config" in frame ? (frame as AdtsFrame).config : Buffer.alloc(0);

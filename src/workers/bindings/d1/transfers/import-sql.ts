@@ -100,7 +100,7 @@ async function runAll(
     if (thrown instanceof StatementTooLong)
       throw new Refused(`${thrown.message}${placeOf(total.statements + 1, thrown.line)}`);
     if (thrown instanceof TypeError)
-      throw new Refused(`The file is not text in UTF-8, after statement ${total.statements}.`);
+      throw new Refused(`The file is not valid UTF-8 after statement ${total.statements}.`);
     throw thrown;
   }
   if (total.statements === 0) throw new Refused("No SQL statements detected.");

@@ -88,7 +88,7 @@ describe("a SQL file", () => {
         'near "selec": syntax error at offset 0: SQLITE_ERROR (statement 2, line 1)',
       ],
       ["-- nothing\n", "No SQL statements detected."],
-      [Buffer.from([0x2d, 0x2d, 0xff, 0x0a]), "The file is not text in UTF-8, after statement 0."],
+      [Buffer.from([0x2d, 0x2d, 0xff, 0x0a]), "The file is not valid UTF-8 after statement 0."],
       ["insert into t values (1); attach '/tmp/x' as x;", "not authorized: SQLITE_AUTH (statement 2, line 1)"],
       [
         `insert into t values (1); select '${"x".repeat(6_000_000)}'`,

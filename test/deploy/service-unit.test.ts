@@ -14,7 +14,10 @@ const skip = missing && process.env["REQUIRE_ALL"] !== "1" && "systemd-analyze i
 
 /** Exposure level that `systemd-analyze security` reports for a unit file, from 0 (confined) to 10 (exposed). */
 function exposure(file: string): number {
-  const { stdout, stderr } = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", file], { encoding: "utf8", env: { ...process.env, LC_ALL: "C.UTF-8" } });
+  const { stdout, stderr } = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", file], {
+    encoding: "utf8",
+    env: { ...process.env, LC_ALL: "C.UTF-8" },
+  });
   const [, score] = /Overall exposure level for \S+: ([\d.]+)/.exec(stdout) ?? [];
   assert.ok(score !== undefined, `systemd-analyze printed no score: ${stdout}${stderr}`);
   return Number(score);
@@ -25,8 +28,12 @@ test("the service unit scores below 2.5 in systemd-analyze security", { skip }, 
 });
 
 test("the service unit runs as a non-root user without capabilities", () => {
-  const values = (name: string) => [...readFileSync(unit, "utf8").matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value]) => value);
-  assert.deepEqual([values("User"), values("CapabilityBoundingSet"), values("AmbientCapabilities")], [["reelpost"], [""], [""]]);
+  const values = (name: string) =>
+    [...readFileSync(unit, "utf8").matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value]) => value);
+  assert.deepEqual(
+    [values("User"), values("CapabilityBoundingSet"), values("AmbientCapabilities")],
+    [["reelpost"], [""], [""]],
+  );
 });
 
 test("the drop-in for one user per account scores below 3", { skip }, async (t) => {
@@ -38,8 +45,19 @@ test("the drop-in for one user per account scores below 3", { skip }, async (t) 
 });
 
 test("systemd recognizes every directive in the units", { skip }, () => {
-  const units = ["reelpost.service", "reelpost.socket", "reelpost-smtp.socket", "reelpost-submission.socket", "reelpost-https.socket"].map((name) => join(deploy, name));
+  const units = [
+    "reelpost.service",
+    "reelpost.socket",
+    "reelpost-smtp.socket",
+    "reelpost-submission.socket",
+    "reelpost-https.socket",
+  ].map((name) => join(deploy, name));
   const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units], { encoding: "utf8" });
   // The program is not installed on test machines.
-  assert.deepEqual(`${stdout}${stderr}`.split("\n").filter((line) => line.startsWith(deploy) || /unknown|invalid|failed to parse/i.test(line)), []);
+  assert.deepEqual(
+    `${stdout}${stderr}`
+      .split("\n")
+      .filter((line) => line.startsWith(deploy) || /unknown|invalid|failed to parse/i.test(line)),
+    [],
+  );
 });

@@ -9,13 +9,20 @@ export function mailAddress(url: string | undefined, name: string): string | und
 }
 
 /** Enables or disables the worker's own URL and returns it. Undefined: the worker has none. */
-export async function setAddress({ api, base, script, name }: WorkerConnection, { enabled, previews }: { enabled: boolean; previews: boolean | undefined }): Promise<string | undefined> {
-  await api.result("POST", `${script}/subdomain`, { json: { enabled, ...(previews !== undefined && { previews_enabled: previews }) } });
-  if (!enabled) return undefined;
-  const found = await api.result<{ subdomain?: { url?: string } }>("GET", `${base}/workers/workers${at`/${name}`}`).catch((thrown: unknown) => {
-    if (isCode(thrown, 7000, 9109, 10007)) return undefined;
-    throw thrown;
+export async function setAddress(
+  { api, base, script, name }: WorkerConnection,
+  { enabled, previews }: { enabled: boolean; previews: boolean | undefined },
+): Promise<string | undefined> {
+  await api.result("POST", `${script}/subdomain`, {
+    json: { enabled, ...(previews !== undefined && { previews_enabled: previews }) },
   });
+  if (!enabled) return undefined;
+  const found = await api
+    .result<{ subdomain?: { url?: string } }>("GET", `${base}/workers/workers${at`/${name}`}`)
+    .catch((thrown: unknown) => {
+      if (isCode(thrown, 7000, 9109, 10007)) return undefined;
+      throw thrown;
+    });
   // A server that does not report a URL also serves workers under a path on its own port.
   return found?.subdomain?.url ?? `${new URL(api.url).origin}/workers/${encodeURIComponent(name)}/`;
 }

@@ -23,18 +23,26 @@ const NOBODY = { matchers: [{ type: "all" }], actions: [{ type: "drop" }], enabl
  * Synchronizes the routing rules that a worker owns with its configuration. Rules of other owners are never changed. `tag`: the worker's
  * id. Rejects with the API's error if a domain has no Email Routing; then nothing is changed.
  */
-export async function setAddresses({ api, base, name }: WorkerConnection, tag: string, addresses: readonly string[]): Promise<SetAddresses> {
+export async function setAddresses(
+  { api, base, name }: WorkerConnection,
+  tag: string,
+  addresses: readonly string[],
+): Promise<SetAddresses> {
   const actions = [{ type: "worker", value: [name] }];
   const literal = (value: string) => ({ matchers: [{ type: "literal", field: "to", value }], actions });
   const everything = { matchers: [{ type: "all" }], actions };
   const isCatchAll = (target: string) => target.startsWith("*@");
-  const { zones } = await api.result<{ zones: { zone_id: string; changes: Change[] }[] }>("POST", `${base}/email/routing/rules/plan`, {
-    json: {
-      owner_worker_tag: tag,
-      rules: addresses.filter((one) => !isCatchAll(one)).map(literal),
-      catch_all_rules: addresses.filter(isCatchAll).map((target) => ({ target, rule: everything })),
+  const { zones } = await api.result<{ zones: { zone_id: string; changes: Change[] }[] }>(
+    "POST",
+    `${base}/email/routing/rules/plan`,
+    {
+      json: {
+        owner_worker_tag: tag,
+        rules: addresses.filter((one) => !isCatchAll(one)).map(literal),
+        catch_all_rules: addresses.filter(isCatchAll).map((target) => ({ target, rule: everything })),
+      },
     },
-  });
+  );
   const done: SetAddresses = { added: [], updated: [], deleted: [], conflicts: [] };
   for (const { zone_id: zone, changes } of zones) {
     for (const change of changes) await make(at`/zones/${zone}/email/routing/rules`, change);
@@ -54,5 +62,9 @@ export async function setAddresses({ api, base, name }: WorkerConnection, tag: s
 
 function doesOf(remote: Change["remote"]): string {
   const [action] = remote?.actions ?? [];
-  return action === undefined ? "has another rule" : action.type === "drop" ? "is dropped" : `goes to ${action.value?.join(", ") ?? action.type}`;
+  return action === undefined
+    ? "has another rule"
+    : action.type === "drop"
+      ? "is dropped"
+      : `goes to ${action.value?.join(", ") ?? action.type}`;
 }

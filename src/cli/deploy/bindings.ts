@@ -4,7 +4,16 @@ import { table, type Paint } from "../print.ts";
 
 /** Table of the bindings in env, with a blank line above. */
 export function bindingTable(bindings: readonly ShownBinding[], paint: Paint): string[] {
-  return bindings.length === 0 ? [] : ["", ...table(["binding", "type", "value"], bindings.map((binding) => [`env.${binding.name}`, TYPES[binding.type] ?? binding.type, valueOf(binding)]), paint)];
+  return bindings.length === 0
+    ? []
+    : [
+        "",
+        ...table(
+          ["binding", "type", "value"],
+          bindings.map((binding) => [`env.${binding.name}`, TYPES[binding.type] ?? binding.type, valueOf(binding)]),
+          paint,
+        ),
+      ];
 }
 
 /** Bindings as the API returns them, possibly of unknown types. */

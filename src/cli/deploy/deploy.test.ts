@@ -4,7 +4,10 @@ import { test } from "node:test";
 import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply, type Scope, type Seen } from "../cli.testing.ts";
 
 const SCRIPT = `/accounts/${ACCOUNT}/workers/scripts/letters`;
-const ABSENT: Reply = { status: 404, errors: [{ code: 10007, message: "This Worker does not exist on your account." }] };
+const ABSENT: Reply = {
+  status: 404,
+  errors: [{ code: 10007, message: "This Worker does not exist on your account." }],
+};
 const VERSION = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
 
 const configuration = {
@@ -31,25 +34,38 @@ const start = (t: Scope, more: Record<string, Reply | ((seen: Seen, url: string)
     [`POST ${SCRIPT}/versions`]: { result: { id: VERSION, number: 7, startup_time_ms: 12 } },
     [`POST ${SCRIPT}/subdomain`]: { result: { enabled: true } },
     [`PUT ${SCRIPT}/schedules`]: { result: { schedules: [] } },
-    [`GET /accounts/${ACCOUNT}/workers/workers/letters`]: { result: { subdomain: { enabled: true, url: "http://letters.main.localhost:8787" } } },
+    [`GET /accounts/${ACCOUNT}/workers/workers/letters`]: {
+      result: { subdomain: { enabled: true, url: "http://letters.main.localhost:8787" } },
+    },
     ...more,
   });
 
-const formOf = ({ body, headers }: Seen) => new Response(new Uint8Array(body), { headers: { "content-type": headers["content-type"]! } }).formData();
+const formOf = ({ body, headers }: Seen) =>
+  new Response(new Uint8Array(body), { headers: { "content-type": headers["content-type"]! } }).formData();
 
 test("deploy uploads the bundle in wrangler's format, then sets the address and the triggers", async (t) => {
   const api = await start(t);
   const cwd = await folderWith(t, files({ triggers: { crons: ["*/5 * * * *"] }, observability: { enabled: true } }));
   const ran = await runCli(["deploy", "--message", "new footer", "--json"], { cwd, api });
   assert.deepEqual([ran.code, ran.stderr], [0, ""]);
-  assert.deepEqual(api.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}`, `POST ${SCRIPT}/subdomain`, `GET /accounts/${ACCOUNT}/workers/workers/letters`, `PUT ${SCRIPT}/schedules`]);
+  assert.deepEqual(api.calls(), [
+    `GET ${SCRIPT}/secrets`,
+    `PUT ${SCRIPT}`,
+    `POST ${SCRIPT}/subdomain`,
+    `GET /accounts/${ACCOUNT}/workers/workers/letters`,
+    `PUT ${SCRIPT}/schedules`,
+  ]);
   const upload = api.seen[1]!;
   assert.equal(upload.path.split("?")[1], "excludeScript=true&bindings_inherit=strict");
   assert.ok(Number(upload.headers["content-length"]) > 0);
   const form = await formOf(upload);
   assert.deepEqual(JSON.parse(form.get("metadata") as string), {
     main_module: "index.js",
-    bindings: [{ type: "kv_namespace", name: "NOTES", namespace_id: "kv-live" }, { type: "plain_text", name: "GREETING", text: "hi" }, { type: "json", name: "LIMITS", json: { n: 1 } }],
+    bindings: [
+      { type: "kv_namespace", name: "NOTES", namespace_id: "kv-live" },
+      { type: "plain_text", name: "GREETING", text: "hi" },
+      { type: "json", name: "LIMITS", json: { n: 1 } },
+    ],
     compatibility_date: "2026-10-01",
     compatibility_flags: ["nodejs_compat"],
     keep_bindings: ["secret_text", "secret_key"],
@@ -59,20 +75,46 @@ test("deploy uploads the bundle in wrangler's format, then sets the address and 
   });
   const page = `./${createHash("sha1").update("<p>hello</p>").digest("hex")}-page.html`;
   const parts = [...form].flatMap(([name, part]) => (typeof part === "string" ? [] : [[name, part.name, part.type]]));
-  assert.deepEqual(parts, [["index.js", "index.js", "application/javascript+module"], [page, page, "text/plain"], ["index.js.map", "index.js.map", "application/source-map"]]);
+  assert.deepEqual(parts, [
+    ["index.js", "index.js", "application/javascript+module"],
+    [page, page, "text/plain"],
+    ["index.js.map", "index.js.map", "application/source-map"],
+  ]);
   assert.ok((await (form.get("index.js") as File).text()).includes(page));
-  assert.deepEqual([api.bodies(`POST ${SCRIPT}/subdomain`), api.bodies(`PUT ${SCRIPT}/schedules`)], [[{ enabled: true }], [[{ cron: "*/5 * * * *" }]]]);
+  assert.deepEqual(
+    [api.bodies(`POST ${SCRIPT}/subdomain`), api.bodies(`PUT ${SCRIPT}/schedules`)],
+    [[{ enabled: true }], [[{ cron: "*/5 * * * *" }]]],
+  );
   const { ms, size, gzip, ...result } = ran.json;
-  assert.deepEqual(result, { name: "letters", version_id: VERSION, url: "http://letters.main.localhost:8787", mail: null, first: false, modules: 2, crons: ["*/5 * * * *"], startup_ms: 12, bindings: [{ name: "NOTES", type: "kv_namespace" }, { name: "GREETING", type: "plain_text" }, { name: "LIMITS", type: "json" }], missing_secrets: [] });
+  assert.deepEqual(result, {
+    name: "letters",
+    version_id: VERSION,
+    url: "http://letters.main.localhost:8787",
+    mail: null,
+    first: false,
+    modules: 2,
+    crons: ["*/5 * * * *"],
+    startup_ms: 12,
+    bindings: [
+      { name: "NOTES", type: "kv_namespace" },
+      { name: "GREETING", type: "plain_text" },
+      { name: "LIMITS", type: "json" },
+    ],
+    missing_secrets: [],
+  });
   assert.ok(ms > 0 && size > 12 && gzip > 0);
 });
 
 test("the human-readable output shows the upload, the worker's URL, its email addresses and its bindings", async (t) => {
-  const api = await start(t, { [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["fetch", "email"] } } });
+  const api = await start(t, {
+    [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["fetch", "email"] } },
+  });
   const cwd = await folderWith(t, files());
   const { code, stdout, stderr } = await runCli(["deploy"], { cwd, api });
   assert.deepEqual([code, stderr], [0, ""]);
-  assert.equal(stdout.replace(/in \d+ms/, "in …").replace(/uploaded .*/, "uploaded …"), `Deployed letters in …
+  assert.equal(
+    stdout.replace(/in \d+ms/, "in …").replace(/uploaded .*/, "uploaded …"),
+    `Deployed letters in …
 uploaded …
 started in  12 ms
 version     ${VERSION}
@@ -83,12 +125,19 @@ binding       type             value
 env.NOTES     KV namespace     kv-live
 env.GREETING  variable         "hi"
 env.LIMITS    variable (JSON)  {"n":1}
-`);
-  assert.equal(api.calls().includes(`PUT ${SCRIPT}/schedules`), false, "settings that the file does not contain are unchanged");
+`,
+  );
+  assert.equal(
+    api.calls().includes(`PUT ${SCRIPT}/schedules`),
+    false,
+    "settings that the file does not contain are unchanged",
+  );
 });
 
 test("a worker that only handles email has no URL", async (t) => {
-  const api = await start(t, { [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["email"] } } });
+  const api = await start(t, {
+    [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["email"] } },
+  });
   const { stdout } = await runCli(["deploy"], { cwd: await folderWith(t, files()), api });
   assert.match(stdout, /^mail to {5}letters@main\.localhost$/m);
   assert.doesNotMatch(stdout, /^address/m);
@@ -96,15 +145,33 @@ test("a worker that only handles email has no URL", async (t) => {
 
 test("options override the configuration: name, variables, kept variables, the address", async (t) => {
   const other = SCRIPT.replace("letters", "other");
-  const api = await start(t, { [`GET ${other}/secrets`]: { result: [] }, [`PUT ${other}`]: { result: { deployment_id: VERSION, startup_time_ms: 1 } }, [`POST ${other}/subdomain`]: { result: {} } });
+  const api = await start(t, {
+    [`GET ${other}/secrets`]: { result: [] },
+    [`PUT ${other}`]: { result: { deployment_id: VERSION, startup_time_ms: 1 } },
+    [`POST ${other}/subdomain`]: { result: {} },
+  });
   const cwd = await folderWith(t, files({ workers_dev: false }));
-  const ran = await runCli(["deploy", "--name", "other", "--var", "GREETING:a:b", "--var", "MORE:", "--keep-vars", "--json"], { cwd, api });
+  const ran = await runCli(
+    ["deploy", "--name", "other", "--var", "GREETING:a:b", "--var", "MORE:", "--keep-vars", "--json"],
+    { cwd, api },
+  );
   assert.deepEqual([ran.code, ran.json.name, ran.json.url], [0, "other", null]);
-  const metadata = JSON.parse((await formOf(api.seen.find(({ method }) => method === "PUT")!)).get("metadata") as string);
-  assert.deepEqual(metadata.bindings.filter(({ type }: { type: string }) => type === "plain_text"), [{ type: "plain_text", name: "GREETING", text: "a:b" }, { type: "plain_text", name: "MORE", text: "" }]);
+  const metadata = JSON.parse(
+    (await formOf(api.seen.find(({ method }) => method === "PUT")!)).get("metadata") as string,
+  );
+  assert.deepEqual(
+    metadata.bindings.filter(({ type }: { type: string }) => type === "plain_text"),
+    [
+      { type: "plain_text", name: "GREETING", text: "a:b" },
+      { type: "plain_text", name: "MORE", text: "" },
+    ],
+  );
   assert.deepEqual(metadata.keep_bindings, ["secret_text", "secret_key", "plain_text", "json"]);
   assert.deepEqual(api.bodies(`POST ${other}/subdomain`), [{ enabled: false }]);
-  for (const [variable, why] of [["NOTES:x", /the configuration has a binding of this name/], ["1x:y", /does not have the form NAME:value/]] as const) {
+  for (const [variable, why] of [
+    ["NOTES:x", /the configuration has a binding of this name/],
+    ["1x:y", /does not have the form NAME:value/],
+  ] as const) {
     const refused = await runCli(["deploy", "--var", variable], { cwd, api });
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, why);
@@ -112,11 +179,17 @@ test("options override the configuration: name, variables, kept variables, the a
 });
 
 test("a dry run sends no requests and warns of undeclared names as dev does", async (t) => {
-  const cwd = await folderWith(t, { ...files(), "src/index.ts": "export default { fetch: (request, env) => new Response(env.API_KEY + env.GRETING) };" });
+  const cwd = await folderWith(t, {
+    ...files(),
+    "src/index.ts": "export default { fetch: (request, env) => new Response(env.API_KEY + env.GRETING) };",
+  });
   const ran = await runCli(["deploy", "--dry-run"], { cwd });
   assert.equal(ran.code, 0);
   assert.match(ran.stdout, /^letters was built; nothing was uploaded\nwould upload/);
-  assert.equal(ran.stderr, `src/index.ts:1:70: warning: Binding not found: the code reads env.GRETING, but the configuration does not declare "GRETING"\n  fix: did you mean env.GREETING? Otherwise add to "vars" in wrangler.json: "GRETING": "…"; or, for a secret, to .dev.vars: GRETING=…\n`);
+  assert.equal(
+    ran.stderr,
+    `src/index.ts:1:70: warning: Binding not found: the code reads env.GRETING, but the configuration does not declare "GRETING"\n  fix: did you mean env.GREETING? Otherwise add to "vars" in wrangler.json: "GRETING": "…"; or, for a secret, to .dev.vars: GRETING=…\n`,
+  );
   const json = await runCli(["deploy", "--dry-run", "--json"], { cwd });
   assert.deepEqual([json.json.dry_run, json.json.modules, json.stderr], [true, 1, ""]);
 });
@@ -125,12 +198,18 @@ test("a missing required secret is an error if the worker exists, and a notice a
   const cwd = await folderWith(t, files({ secrets: { required: ["API_KEY", "OTHER"] } }));
   const api = await start(t);
   const refused = await runCli(["deploy", "--json"], { cwd, api });
-  assert.deepEqual([refused.code, refused.json.error.code, api.calls()], [1, "E_SECRETS_MISSING", [`GET ${SCRIPT}/secrets`]]);
+  assert.deepEqual(
+    [refused.code, refused.json.error.code, api.calls()],
+    [1, "E_SECRETS_MISSING", [`GET ${SCRIPT}/secrets`]],
+  );
   assert.match(refused.json.error.message, /not set on the server: OTHER\./);
   const fresh = await start(t, { [`GET ${SCRIPT}/secrets`]: ABSENT });
   const first = await runCli(["deploy"], { cwd, api: fresh });
   assert.equal(first.code, 0);
-  assert.match(first.stderr, /warning: the secret API_KEY is required and has no value yet\n {2}fix: reelpost secret put API_KEY\n/);
+  assert.match(
+    first.stderr,
+    /warning: the secret API_KEY is required and has no value yet\n {2}fix: reelpost secret put API_KEY\n/,
+  );
 });
 
 test("sends nothing if the build fails; reports an error of the server and sends no further requests", async (t) => {
@@ -138,19 +217,43 @@ test("sends nothing if the build fails; reports an error of the server and sends
   const cwd = await folderWith(t, { ...files(), "src/index.ts": "export default {" });
   const build = await runCli(["deploy", "--json"], { cwd, api: broken });
   assert.deepEqual([build.code, build.json.error.code, broken.calls()], [1, "E_BUILD", [`GET ${SCRIPT}/secrets`]]);
-  const refusing = await start(t, { [`PUT ${SCRIPT}`]: { status: 400, errors: [{ code: 10041, message: "KV namespace 'kv-live' not found.", error_chain: [{ code: 10041, message: "Create it first" }] }] } });
+  const refusing = await start(t, {
+    [`PUT ${SCRIPT}`]: {
+      status: 400,
+      errors: [
+        {
+          code: 10041,
+          message: "KV namespace 'kv-live' not found.",
+          error_chain: [{ code: 10041, message: "Create it first" }],
+        },
+      ],
+    },
+  });
   const refused = await runCli(["deploy"], { cwd: await folderWith(t, files()), api: refusing });
-  assert.deepEqual([refused.code, refused.stdout, refused.stderr], [1, "", "error: KV namespace 'kv-live' not found. [code: 10041]\nfix: `reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` creates one.\n"]);
+  assert.deepEqual(
+    [refused.code, refused.stdout, refused.stderr],
+    [
+      1,
+      "",
+      "error: KV namespace 'kv-live' not found. [code: 10041]\nfix: `reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` creates one.\n",
+    ],
+  );
   assert.deepEqual(refusing.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}`]);
 });
 
 test("a service worker is uploaded as a script instead of a module", async (t) => {
   const api = await start(t);
-  const cwd = await folderWith(t, { ...files({ kv_namespaces: [] }), "src/index.ts": `addEventListener("fetch", (event: any) => event.respondWith(new Response("x")));` });
+  const cwd = await folderWith(t, {
+    ...files({ kv_namespaces: [] }),
+    "src/index.ts": `addEventListener("fetch", (event: any) => event.respondWith(new Response("x")));`,
+  });
   assert.equal((await runCli(["deploy"], { cwd, api })).code, 0);
   const form = await formOf(api.seen[1]!);
   const metadata = JSON.parse(form.get("metadata") as string);
-  assert.deepEqual([metadata.body_part, metadata.main_module, (form.get("index.js") as File).type], ["index.js", undefined, "application/javascript"]);
+  assert.deepEqual(
+    [metadata.body_part, metadata.main_module, (form.get("index.js") as File).type],
+    ["index.js", undefined, "application/javascript"],
+  );
 });
 
 test("uploads a version of an existing worker without making it live", async (t) => {
@@ -160,5 +263,8 @@ test("uploads a version of an existing worker without making it live", async (t)
   assert.deepEqual([ran.code, ran.json.version_id, ran.json.number], [0, VERSION, 7]);
   assert.deepEqual(api.calls(), [`GET ${SCRIPT}/secrets`, `POST ${SCRIPT}/versions`]);
   const absent = await start(t, { [`GET ${SCRIPT}/secrets`]: ABSENT });
-  assert.equal((await runCli(["versions", "upload", "--json"], { cwd, api: absent })).json.error.code, "E_NEVER_DEPLOYED");
+  assert.equal(
+    (await runCli(["versions", "upload", "--json"], { cwd, api: absent })).json.error.code,
+    "E_NEVER_DEPLOYED",
+  );
 });

@@ -11,7 +11,12 @@ const CONTENT_TYPES: Record<WorkerModule["kind"], string> = {
 };
 
 /** The multipart upload of the v4 API: `metadata`, then each module under its import name. */
-export function uploadForm(project: Project, script: WorkerScript, bindings: readonly Binding[], { keepVars, message }: { keepVars: boolean; message: string | undefined }): FormData {
+export function uploadForm(
+  project: Project,
+  script: WorkerScript,
+  bindings: readonly Binding[],
+  { keepVars, message }: { keepVars: boolean; message: string | undefined },
+): FormData {
   const { observability, logpush } = project.deploy;
   const metadata = {
     ...(script.format === "modules" ? { main_module: script.main } : { body_part: script.main }),
@@ -31,6 +36,10 @@ export function uploadForm(project: Project, script: WorkerScript, bindings: rea
     const type = script.format === "service-worker" && name === script.main ? CONTENT_TYPES.cjs : CONTENT_TYPES[kind];
     form.set(name, new File([content as string | Uint8Array<ArrayBuffer>], name, { type }));
   }
-  if (script.sourceMap !== undefined) form.set(`${script.main}.map`, new File([script.sourceMap], `${script.main}.map`, { type: "application/source-map" }));
+  if (script.sourceMap !== undefined)
+    form.set(
+      `${script.main}.map`,
+      new File([script.sourceMap], `${script.main}.map`, { type: "application/source-map" }),
+    );
   return form;
 }

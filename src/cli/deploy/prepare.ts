@@ -26,9 +26,18 @@ export interface Prepared {
   modules: number;
 }
 
-export async function readForDeploy({ config, env, name }: Pick<DeployValues, "config" | "env" | "name">, { cwd, clock }: CommandContext): Promise<Project> {
+export async function readForDeploy(
+  { config, env, name }: Pick<DeployValues, "config" | "env" | "name">,
+  { cwd, clock }: CommandContext,
+): Promise<Project> {
   const { readProject } = await import("../../workers/project/index.ts");
-  const project = await readProject({ cwd, clock, purpose: "deploy", ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
+  const project = await readProject({
+    cwd,
+    clock,
+    purpose: "deploy",
+    ...(config !== undefined && { config }),
+    ...(env !== undefined && { environment: env }),
+  });
   return name === undefined ? project : { ...project, name };
 }
 
@@ -36,14 +45,23 @@ export async function readForDeploy({ config, env, name }: Pick<DeployValues, "c
  * Builds and reports warnings in the same way as `reelpost dev`, and packs the upload. `secrets`: names of secrets set
  * on the server.
  */
-export async function prepare(project: Project, values: DeployValues, secrets: readonly string[], { cwd, json, stderr }: CommandContext): Promise<Prepared> {
+export async function prepare(
+  project: Project,
+  values: DeployValues,
+  secrets: readonly string[],
+  { cwd, json, stderr }: CommandContext,
+): Promise<Prepared> {
   const { createBundler, inspectProject } = await import("../../workers/project/index.ts");
   const bindings = withVariables(project.bindings, values.var);
   const bundler = createBundler({ ...project, bindings }, { mode: "production", cwd });
   try {
     const build = await bundler.build();
     // Secrets are declared where they are stored: on the server, and in .dev.vars.
-    const declared = { ...project, bindings, requiredSecrets: [...new Set([...project.requiredSecrets, ...secrets, ...project.localSecrets])] };
+    const declared = {
+      ...project,
+      bindings,
+      requiredSecrets: [...new Set([...project.requiredSecrets, ...secrets, ...project.localSecrets])],
+    };
     const { warnings } = await inspectProject(declared, build, { editors: false });
     if (warnings.length > 0 && !json) stderr.line(formatProblems(warnings, { cwd }));
     const contents = build.script.modules.map(({ content }) => Buffer.from(content));
@@ -51,7 +69,10 @@ export async function prepare(project: Project, values: DeployValues, secrets: r
       project,
       build,
       bindings,
-      form: uploadForm(project, build.script, bindings, { keepVars: values["keep-vars"] === true || project.deploy.keepVars, message: values.message }),
+      form: uploadForm(project, build.script, bindings, {
+        keepVars: values["keep-vars"] === true || project.deploy.keepVars,
+        message: values.message,
+      }),
       size: contents.reduce((sum, { length }) => sum + length, 0),
       gzip: gzipSync(Buffer.concat(contents)).length,
       modules: contents.length,
@@ -65,11 +86,21 @@ export async function prepare(project: Project, values: DeployValues, secrets: r
 function withVariables(bindings: readonly Binding[], given: readonly string[]): Binding[] {
   const variables = given.map((text): Binding & { type: "plain_text" } => {
     const [, name, value] = /^([A-Za-z_$][\w$]*):(.*)$/s.exec(text) ?? [];
-    if (name === undefined) throw commandErrors.badContent({ what: `--var ${text}`, reason: "it does not have the form NAME:value", fix: "For example --var API_HOST:api.example.com" });
+    if (name === undefined)
+      throw commandErrors.badContent({
+        what: `--var ${text}`,
+        reason: "it does not have the form NAME:value",
+        fix: "For example --var API_HOST:api.example.com",
+      });
     return { type: "plain_text", name, text: value! };
   });
   const last = new Map(variables.map((variable) => [variable.name, variable]));
   const clash = bindings.find(({ name, type }) => last.has(name) && type !== "plain_text" && type !== "json");
-  if (clash !== undefined) throw commandErrors.badContent({ what: `--var ${clash.name}`, reason: "the configuration has a binding of this name", fix: "Rename one of them." });
+  if (clash !== undefined)
+    throw commandErrors.badContent({
+      what: `--var ${clash.name}`,
+      reason: "the configuration has a binding of this name",
+      fix: "Rename one of them.",
+    });
   return [...bindings.filter(({ name }) => !last.has(name)), ...last.values()];
 }

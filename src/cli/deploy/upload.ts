@@ -11,13 +11,20 @@ import type { WorkerConnection } from "../worker-of.ts";
 export const UPLOAD_TIMEOUT_MS = 300_000;
 
 /** Connects to the server and fetches the existing worker, undefined if there is none. */
-export async function connectForUpload(project: Project, values: StorageValues, context: CommandContext): Promise<WorkerConnection & { secrets: string[] | undefined }> {
+export async function connectForUpload(
+  project: Project,
+  values: StorageValues,
+  context: CommandContext,
+): Promise<WorkerConnection & { secrets: string[] | undefined }> {
   const connection = await connectToApi(values, context, { accountId: project.deploy.accountId });
   const script = `${connection.base}/workers/scripts${at`/${project.name}`}`;
-  const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then((found) => found.map(({ name }) => name), (thrown: unknown) => {
-    if (isCode(thrown, 10007)) return undefined;
-    throw thrown;
-  });
+  const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then(
+    (found) => found.map(({ name }) => name),
+    (thrown: unknown) => {
+      if (isCode(thrown, 10007)) return undefined;
+      throw thrown;
+    },
+  );
   return { ...connection, name: project.name, script, secrets };
 }
 
@@ -25,5 +32,6 @@ export async function connectForUpload(project: Project, values: StorageValues, 
 export function checkSecrets({ name, requiredSecrets }: Project, there: readonly string[] | undefined): void {
   const missing = requiredSecrets.filter((secret) => there?.includes(secret) !== true);
   // Before the first deploy, the worker does not exist and cannot have secrets.
-  if (missing.length > 0 && there !== undefined) throw commandErrors.secretsMissing({ name, missing: missing.join(", "), first: missing[0] });
+  if (missing.length > 0 && there !== undefined)
+    throw commandErrors.secretsMissing({ name, missing: missing.join(", "), first: missing[0] });
 }

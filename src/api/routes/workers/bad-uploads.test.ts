@@ -20,7 +20,7 @@ test("an invalid upload changes nothing and reports the reason", async (t) => {
     /^400 10021 Malformed multipart.*the content type is "application\/json"/,
   );
   assert.match(await put(formOf(undefined)), /^400 10021 The upload has no part metadata/);
-  assert.match(await put(formOf("nonsense")), /^400 10021 The part metadata is invalid: it is no JSON/);
+  assert.match(await put(formOf("nonsense")), /^400 10021 The part metadata is invalid: it is not JSON/);
   assert.match(await put(formOf(metadataOf({ main_module: "other.js" }))), /^400 10021 .*No such module "other.js"/);
   assert.match(
     await put(formOf(metadataOf({ bindings: [{ name: "AI", type: "ai" }] }))),

@@ -91,6 +91,16 @@ module.exports = {
     ...domainIndexes,
     ...folderIndexes,
     {
+      name: "protocol-without-io",
+      comment: "Protocols are pure: the domain that uses one owns its sockets, files and timers.",
+      severity: "error",
+      from: { path: "^src/protocol/", pathNot: TEST },
+      to: {
+        dependencyTypes: ["core"],
+        path: "^(node:)?(child_process|cluster|dgram|dns|fs|http|http2|https|net|timers|tls|worker_threads)(/|$)",
+      },
+    },
+    {
       name: "no-cycles",
       severity: "error",
       from: {},

@@ -2,6 +2,9 @@ import { BlockList, isIP, isIPv6 } from "node:net";
 
 /** IP addresses and ranges, as used in settings, tokens and limits. */
 
+// `protocol` does no I/O and must not import node:net, but these functions only read text.
+export { isIP, isIPv4, isIPv6 } from "node:net";
+
 /** A single address is a range of one. */
 interface Network {
   address: string;

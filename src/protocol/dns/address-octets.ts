@@ -1,4 +1,4 @@
-import { isIPv4 } from "node:net";
+import { isIPv4 } from "../../kernel/networks.ts";
 
 /** Returns an IPv4 or IPv6 address as 4 or 16 octets. */
 export function addressOctets(address: string): Buffer {

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIPv4, isIPv6 } from "../../kernel/networks.ts";
 import { checkLocation, type Location, presentLocation, readLocation } from "./location.ts";
 import { normalHost } from "./names.ts";
 import { chunk, quote } from "./octets.ts";

@@ -1,5 +1,5 @@
 import { domainToASCII } from "node:url";
-import { isIP } from "node:net";
+import { isIP } from "../../kernel/networks.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 
 /** Maximum length of a name as text, without the final dot (RFC 1035 2.3.4: 255 octets on the wire). */

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIPv4, isIPv6 } from "../../kernel/networks.ts";
 import { quote } from "./octets.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import { splitWords, type MasterFileToken } from "./tokens.ts";

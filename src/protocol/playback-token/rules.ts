@@ -1,5 +1,4 @@
-import { isIPv6 } from "node:net";
-import { networkSet, parseNetwork, plainAddress, type NetworkSet } from "../../kernel/networks.ts";
+import { isIPv6, networkSet, parseNetwork, plainAddress, type NetworkSet } from "../../kernel/networks.ts";
 
 /** An access rule in the claim `accessRules`, which determines who may use a token. */
 export interface AccessRule {

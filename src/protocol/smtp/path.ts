@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIPv4, isIPv6 } from "../../kernel/networks.ts";
 import { canonicalDomain } from "../rfc5322/index.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP } from "../../kernel/networks.ts";
 
 type SpfQualifier = "pass" | "neutral" | "fail" | "soft_fail";
 type SpfTermType = "ALL" | "A" | "MX" | "IP4" | "IP6" | "EXISTS" | "INCLUDE" | "PTR" | "REDIRECT";

@@ -1,3 +1,3 @@
 export type { SrtConnection, SrtHandlers } from "./connection.ts";
-export { listenSrt, type SrtDoor } from "./listener.ts";
+export { createSrtListener, type SrtListenerDeps, type SrtStream } from "./listener.ts";
 export { type SrtRejection } from "./rejections.ts";

@@ -1,5 +1,4 @@
 import { createHmac, randomBytes, randomInt } from "node:crypto";
-import { createSocket, type RemoteInfo } from "node:dgram";
 import { networkOf } from "../../kernel/networks.ts";
 import { createSrtConnection, type OpenConnection, type SrtConnection, type SrtHandlers } from "./connection.ts";
 import { SRT_FLAG, HANDSHAKE_TYPE, type Handshake, readHandshake, SRT_MAGIC, writeHandshake } from "./handshake.ts";
@@ -16,42 +15,55 @@ interface SrtRequest {
   address: string;
 }
 
-export interface SrtDoor {
+/** Result of a stream id lookup. */
+export interface SrtStream {
   /** Required passphrase; "" if the connection must be unencrypted. */
   passphrase: string;
   /**
    * Called after the passphrase has been verified. Resolves with a function that creates the handlers if the caller is
    * accepted, otherwise with the reason sent to the caller.
    */
-  enter(): Promise<SrtRejection | ((connection: SrtConnection) => SrtHandlers)>;
+  accept(): Promise<SrtRejection | ((connection: SrtConnection) => SrtHandlers)>;
   /** Called if the passphrase is wrong or missing. */
   refused?(): void;
 }
 
-export interface SrtListenerOptions {
-  host: string;
-  /** 0 selects a free port. */
+/** Source or destination of a datagram. */
+interface SrtEndpoint {
+  /** IP address. */
+  address: string;
   port: number;
+}
+
+export interface SrtListenerDeps {
   /** Looks up a stream id. */
-  door(request: SrtRequest): Promise<SrtRejection | SrtDoor>;
+  lookUp(request: SrtRequest): Promise<SrtRejection | SrtStream>;
   /** Maximum number of concurrent connections. */
   most: number;
   /**
    * Time for retransmitting lost packets, in milliseconds, unless the caller requests more. Default 120, as in libsrt.
    */
   latencyMs?: number;
+  /** Time in milliseconds of a monotonic clock. */
+  now: () => number;
+  /** Sends a datagram. Not called after `close`. */
+  send(datagram: Buffer, to: SrtEndpoint): void;
+  /** Called when the number of connections has changed. While there are any, `tick` must be called regularly. */
+  onConnections(connections: number): void;
   /** Called on an unexpected error: a new caller gets `serverError`, a connected one is disconnected. */
   onError(err: unknown): void;
 }
 
 interface SrtListener {
-  port: number;
+  /** Takes a datagram. Its octets are copied if they are retained. Never throws. */
+  receive(datagram: Buffer, from: SrtEndpoint): void;
+  /** Runs what is due: acknowledgements, retransmissions, timeouts. Expected every ten milliseconds. */
+  tick(): void;
   connections(): number;
-  /** Notifies all callers and closes the listener. */
-  close(): Promise<void>;
+  /** Notifies all callers and ignores further datagrams. */
+  close(): void;
 }
 
-const TICK_MS = 10;
 /**
  * Maximum number of handshakes with a pending stream id lookup, each of which costs a key derivation. The limit per
  * network leaves capacity for others.
@@ -64,23 +76,21 @@ const COOKIE_MS = 60_000;
  */
 const LATE_MS = 10_000;
 const MAX_LATE = 1000;
-/** After a stall of this length, the process reads pending input before it times out any caller. */
-const STOOD_STILL_MS = 500;
-const SOCKET_BUFFER = 4 * 1024 * 1024;
 
 /**
- * Accepts SRT callers (draft-sharabayko-srt-01) on one UDP port, in live mode, with handshake version 5. Stores no
- * state about a caller until its cookie has been returned, so forged addresses cost nothing.
+ * Accepts SRT callers (draft-sharabayko-srt-01), in live mode, with handshake version 5. The owner passes in the
+ * datagrams of one UDP port and the time. Stores no state about a caller until its cookie has been returned, so forged
+ * addresses cost nothing.
  */
-export async function listenSrt({
-  host,
-  port,
-  door,
+export function createSrtListener({
+  lookUp,
   most,
   latencyMs = 120,
+  now,
+  send: sendDatagram,
+  onConnections,
   onError,
-}: SrtListenerOptions): Promise<SrtListener> {
-  const udp = createSocket({ type: host.includes(":") ? "udp6" : "udp4" });
+}: SrtListenerDeps): SrtListener {
   const secret = randomBytes(16);
   /** Connections by this side's socket id; and by caller, for repeated conclusions. */
   const open = new Map<number, { connection: OpenConnection; from: string; answer: Buffer; caller: string }>();
@@ -88,42 +98,34 @@ export async function listenSrt({
   /** Network of each caller. */
   const pending = new Map<string, string>();
   const gone = new Map<string, number>();
-  let timer: NodeJS.Timeout | undefined;
-  let ticked = 0;
-  let sending = 0;
-  let onSent = () => {};
   let closed = false;
 
-  const placeOf = ({ address, port }: RemoteInfo) => `${address} ${port}`;
-  const send = (bytes: Buffer, to: RemoteInfo) => {
-    if (closed) return;
-    sending++;
-    udp.send(bytes, to.port, to.address, () => {
-      if (--sending === 0) onSent();
-    });
+  const placeOf = ({ address, port }: SrtEndpoint) => `${address} ${port}`;
+  const send = (datagram: Buffer, to: SrtEndpoint) => {
+    if (!closed) sendDatagram(datagram, to);
   };
-  const cookieOf = (from: RemoteInfo, minute: number) =>
+  const cookieOf = (from: SrtEndpoint, minute: number) =>
     createHmac("sha256", secret)
       .update(`${placeOf(from)} ${minute}`)
       .digest()
       .readUInt32BE(0);
 
   /** `socket` is the socket id of the caller. */
-  function reply(handshake: Handshake, to: RemoteInfo, socket = handshake.socket): Buffer {
+  function reply(handshake: Handshake, to: SrtEndpoint, socket = handshake.socket): Buffer {
     const bytes = writeControl({ type: CONTROL.handshake, timestamp: 0, to: socket, body: writeHandshake(handshake) });
     send(bytes, to);
     return bytes;
   }
 
-  function refuse(handshake: Handshake, from: RemoteInfo, why: SrtRejection) {
+  function refuse(handshake: Handshake, from: SrtEndpoint, why: SrtRejection) {
     reply({ ...handshake, type: SRT_REJECTION[why], extensionField: 0, encryption: 0, extensions: [] }, from);
   }
 
   const isCrowded = (network: string) =>
     [...pending.values()].filter((other) => other === network).length >= MAX_PENDING_OF_NETWORK;
 
-  function onHandshake(handshake: Handshake, from: RemoteInfo) {
-    const minute = Math.floor(Date.now() / COOKIE_MS);
+  function onHandshake(handshake: Handshake, from: SrtEndpoint) {
+    const minute = Math.floor(now() / COOKIE_MS);
     if (handshake.type === HANDSHAKE_TYPE.induction)
       return void reply(
         {
@@ -142,7 +144,7 @@ export async function listenSrt({
     const before = open.get(callers.get(caller) ?? -1);
     // The caller repeats its request because this response was lost.
     if (before !== undefined) return send(before.answer, from);
-    if (pending.has(caller) || performance.now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
+    if (pending.has(caller) || now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
     const network = networkOf(from.address);
     if (pending.size >= MAX_PENDING || isCrowded(network)) return refuse(handshake, from, "backlog");
     if (open.size >= most) return refuse(handshake, from, "resource");
@@ -155,12 +157,12 @@ export async function listenSrt({
       .finally(() => pending.delete(caller));
   }
 
-  async function conclude(handshake: Handshake, from: RemoteInfo, caller: string) {
+  async function conclude(handshake: Handshake, from: SrtEndpoint, caller: string) {
     const wanted = readWanted(handshake);
     if (typeof wanted === "string") return refuse(handshake, from, wanted);
     // These are views of a datagram and must be copied to be retained.
     const requested: HandshakeRequest = { ...wanted, keys: wanted.keys && Buffer.from(wanted.keys) };
-    const found = await door({ streamId: requested.streamId, address: from.address });
+    const found = await lookUp({ streamId: requested.streamId, address: from.address });
     if (typeof found === "string") return refuse(handshake, from, found);
     const keys = await keysOf(requested, found.passphrase);
     if (typeof keys === "string") {
@@ -168,14 +170,14 @@ export async function listenSrt({
       return refuse(handshake, from, keys);
     }
     if (closed || open.size >= most) return refuse(handshake, from, closed ? "down" : "resource");
-    const begin = await found.enter();
+    const begin = await found.accept();
     if (typeof begin === "string") return refuse(handshake, from, begin);
-    letIn(handshake, from, caller, requested, keys, begin);
+    connect(handshake, from, caller, requested, keys, begin);
   }
 
-  function letIn(
+  function connect(
     handshake: Handshake,
-    from: RemoteInfo,
+    from: SrtEndpoint,
     caller: string,
     requested: HandshakeRequest,
     keys: SrtKeys | undefined,
@@ -193,17 +195,15 @@ export async function listenSrt({
       latencyMs: Math.max(latency.receiver, latency.sender),
       marksResent: (requested.abilities.flags & SRT_FLAG.marksResent) !== 0,
       keys,
-      now: () => performance.now(),
+      now,
       transmit: (bytes) => send(bytes, from),
       onError,
       onClose() {
         open.delete(id);
         callers.delete(caller);
-        gone.set(caller, performance.now());
+        gone.set(caller, now());
         if (gone.size > MAX_LATE) gone.delete(gone.keys().next().value!);
-        if (open.size > 0) return;
-        clearInterval(timer);
-        timer = undefined;
+        onConnections(open.size);
       },
     });
     const { field, extensions } = answerTo(requested, latency);
@@ -222,23 +222,12 @@ export async function listenSrt({
     );
     open.set(id, { connection, from: placeOf(from), answer, caller });
     callers.set(caller, id);
-    if (timer === undefined) {
-      ticked = performance.now();
-      timer = setInterval(tick, TICK_MS);
-    }
+    onConnections(open.size);
     connection.attach(begin(connection));
     if (closed) connection.shutDown();
   }
 
-  function tick() {
-    const at = performance.now();
-    const stoodStill = at - ticked > STOOD_STILL_MS;
-    ticked = at;
-    if (stoodStill) return;
-    for (const { connection } of open.values()) connection.tick();
-  }
-
-  function take(bytes: Buffer, from: RemoteInfo) {
+  function take(bytes: Buffer, from: SrtEndpoint) {
     const packet = readPacket(bytes);
     if (packet === undefined) return;
     const known = open.get(packet.to);
@@ -251,40 +240,23 @@ export async function listenSrt({
     if (handshake !== undefined) onHandshake(handshake, from);
   }
 
-  udp.on("message", (bytes, from) => {
-    // Port 0 cannot receive, and sending to it throws.
-    if (closed || from.port === 0) return;
-    try {
-      take(bytes, from);
-    } catch (err) {
-      onError(err);
-    }
-  });
-  await new Promise<void>((resolve, reject) => {
-    udp.once("error", reject);
-    udp.bind(port, host, () => {
-      udp.off("error", reject).on("error", onError);
-      resolve();
-    });
-  });
-  for (const grow of ["setRecvBufferSize", "setSendBufferSize"] as const) {
-    try {
-      udp[grow](SOCKET_BUFFER);
-    } catch {
-      // The operating system allows less, and has granted its maximum.
-    }
-  }
-
   return {
-    port: udp.address().port,
+    receive(datagram, from) {
+      if (closed) return;
+      try {
+        take(datagram, from);
+      } catch (err) {
+        onError(err);
+      }
+    },
+    tick() {
+      for (const { connection } of open.values()) connection.tick();
+    },
     connections: () => open.size,
-    async close() {
+    close() {
       if (closed) return;
       for (const { connection } of open.values()) connection.shutDown();
       closed = true;
-      // Closing the socket now would drop datagrams that are still being sent.
-      if (sending > 0) await new Promise<void>((resolve) => (onSent = resolve));
-      await new Promise<void>((resolve) => udp.close(() => resolve()));
     },
   };
 }

@@ -1,8 +1,9 @@
 import { type Log, messageOf, UserError } from "../../../../kernel/index.ts";
 import { plainAddress } from "../../../../kernel/networks.ts";
-import { listenSrt, type SrtDoor, type SrtRejection } from "../../../../protocol/srt/index.ts";
+import type { SrtRejection, SrtStream } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { Publishing, RefusedPublishers } from "../../publish.ts";
+import { listenSrt } from "./listener.ts";
 import { admitSrtPlayer, type PlayerDeps } from "./player.ts";
 import { admitPublisher } from "./publisher.ts";
 
@@ -48,13 +49,13 @@ export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
     return REJECTIONS[err.kind] ?? "serverError";
   }
 
-  async function door({
+  async function lookUp({
     streamId,
     address: given,
   }: {
     streamId: string;
     address: string;
-  }): Promise<SrtRejection | SrtDoor> {
+  }): Promise<SrtRejection | SrtStream> {
     const address = plainAddress(given);
     const found = await inputs.bySrtStreamId(streamId);
     if (found === undefined) return refused(streamErrors.liveKeyUnknown(), address);
@@ -71,7 +72,7 @@ export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
     return {
       passphrase: found.passphrase,
       refused: wrong,
-      enter: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)),
+      accept: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)),
     };
   }
 
@@ -80,7 +81,7 @@ export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
       host,
       port,
       most: connections,
-      door,
+      lookUp,
       onError: (err) => log.error({ err }, "srt: connection failed"),
     });
     return { port: listener.port, load: listener.connections, close: listener.close };

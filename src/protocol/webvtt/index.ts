@@ -1,2 +1,2 @@
-export { formatVtt } from "./format.ts";
 export { readCaptions } from "./read.ts";
+export { formatVtt } from "./write-vtt.ts";

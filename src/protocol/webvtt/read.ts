@@ -1,13 +1,13 @@
-import { parseSrt } from "./srt.ts";
-import type { CaptionsReading } from "./types.ts";
-import { isVtt, parseVtt } from "./vtt.ts";
+import type { CaptionsReading } from "./cues.ts";
+import { parseSubrip } from "./read-subrip.ts";
+import { isVtt, parseVtt } from "./read-vtt.ts";
 
 /** Reads captions in WebVTT or SubRip format, detected by content. */
 export function readCaptions(bytes: Uint8Array): CaptionsReading {
   const text = decode(bytes);
   if (text === undefined) return { ok: false, why: "it is not UTF-8" };
   if (text.trim() === "") return { ok: false, why: "it is empty" };
-  const reading = isVtt(text) ? parseVtt(text) : parseSrt(text);
+  const reading = isVtt(text) ? parseVtt(text) : parseSubrip(text);
   if (!reading.ok || reading.captions.cues.length > 0 || reading.skipped === undefined) return reading;
   return { ok: false, why: `it has no valid cues (line ${reading.skipped.line})` };
 }

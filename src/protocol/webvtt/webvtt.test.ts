@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { formatVtt, readCaptions } from "./index.ts";
-import { MAX_CUES, type WebvttCaptions } from "./types.ts";
-import { parseTiming } from "./timing.ts";
+import { MAX_CUES, parseTiming, type WebvttCaptions } from "./cues.ts";
 
 function read(text: string | Uint8Array): WebvttCaptions {
   const reading = readCaptions(typeof text === "string" ? Buffer.from(text) : text);

@@ -1,5 +1,4 @@
-import { formatTime } from "./timing.ts";
-import type { WebvttCaptions } from "./types.ts";
+import type { WebvttCaptions } from "./cues.ts";
 
 /** Formats WebVTT (4.1). Parsed captions are written in such a way that they are read back unchanged. */
 export function formatVtt({ cues, styles, regions }: WebvttCaptions): string {
@@ -13,4 +12,11 @@ export function formatVtt({ cues, styles, regions }: WebvttCaptions): string {
     ),
   ];
   return `${blocks.join("\n\n")}\n`;
+}
+
+/** Formats a time as `00:00:01.000`, with two or more digits for hours. */
+function formatTime(ms: number): string {
+  const two = (value: number) => String(value).padStart(2, "0");
+  const seconds = Math.floor(ms / 1000);
+  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.${String(ms % 1000).padStart(3, "0")}`;
 }

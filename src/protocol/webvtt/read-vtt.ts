@@ -1,8 +1,14 @@
-import { cueSettings, regionSettings } from "./cue-settings.ts";
-import { normaliseCueText } from "./cue-text.ts";
-import { createLines, type Lines } from "./lines.ts";
-import { parseTiming, type Timing } from "./timing.ts";
-import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
+import {
+  type CaptionsReading,
+  type Cue,
+  cueSettings,
+  type CueTiming,
+  MAX_CUE_TEXT,
+  MAX_CUES,
+  normaliseCueText,
+  parseTiming,
+  regionSettings,
+} from "./cues.ts";
 
 /** Returns true if the text has the first line of WebVTT (4.1), which is unique to this format. */
 export const isVtt = (text: string): boolean => /^WEBVTT(?:[ \t\r\n]|$)/.test(text);
@@ -44,7 +50,7 @@ export function parseVtt(text: string): CaptionsReading {
 
 type Block =
   | { kind: "STYLE" | "REGION"; text: string }
-  | { kind: "cue"; line: number; id: string; timing: Timing | undefined; text: string };
+  | { kind: "cue"; line: number; id: string; timing: CueTiming | undefined; text: string };
 
 /** Reads the next cue, style or region (6.2). */
 function readBlock(lines: Lines): Block | undefined {
@@ -99,3 +105,37 @@ function makeCue({ id, timing, text }: Extract<Block, { kind: "cue" }>): Cue | u
  */
 const harmlessStyle = (css: string): string =>
   /url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim();
+
+/**
+ * Iterates over the lines of a text: if a text consisted only of line ends, a list of them would be many times larger
+ * than the text.
+ */
+interface Lines {
+  /** Returns the next line without consuming it; undefined at the end. */
+  peek(): string | undefined;
+  take(): string | undefined;
+  /** Number of the last line consumed, starting at 1. */
+  number(): number;
+}
+
+/** CRLF, CR and LF each end a line (WebVTT 4.1). */
+export function createLines(text: string): Lines {
+  const whole = text.replaceAll(/\r\n?/g, "\n");
+  let at = 0;
+  let count = 0;
+  const end = () => {
+    const found = whole.indexOf("\n", at);
+    return found < 0 ? whole.length : found;
+  };
+  return {
+    peek: () => (at > whole.length ? undefined : whole.slice(at, end())),
+    take() {
+      if (at > whole.length) return undefined;
+      const line = whole.slice(at, end());
+      at += line.length + 1;
+      count++;
+      return line;
+    },
+    number: () => count,
+  };
+}

@@ -1,7 +1,5 @@
-import { normaliseCueText } from "./cue-text.ts";
-import { createLines } from "./lines.ts";
-import { parseTiming } from "./timing.ts";
-import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
+import { type CaptionsReading, type Cue, MAX_CUE_TEXT, MAX_CUES, normaliseCueText, parseTiming } from "./cues.ts";
+import { createLines } from "./read-vtt.ts";
 
 /**
  * Override codes that SubRip files borrow from another format: {\an8} places a caption at the top, the others specify
@@ -16,7 +14,7 @@ const BEGINS_CUE = /^\s*[\d:.,]{1,30}\s*-->/;
  * Parses SubRip: a number, `00:00:01,000 --> 00:00:04,000`, lines of text, an empty line. The format has no standard;
  * numbers and empty lines are sometimes missing.
  */
-export function parseSrt(text: string): CaptionsReading {
+export function parseSubrip(text: string): CaptionsReading {
   const lines = createLines(text);
   const cues: Cue[] = [];
   let skipped: { count: number; line: number } | undefined;

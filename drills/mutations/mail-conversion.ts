@@ -52,13 +52,13 @@ export const mutations: Mutation[] = [
     test: mime,
   },
   {
-    file: "src/mail/outbound/smtp/carrier.ts",
+    file: "src/mail/outbound/smtp/delivery-agent.ts",
     from: "(eightBitMime || !body.eightBit)",
     to: "(true || !body.eightBit)",
     test: downgrade,
   },
   {
-    file: "src/mail/outbound/smtp/carrier.ts",
+    file: "src/mail/outbound/smtp/delivery-agent.ts",
     from: "(smtpUtf8 || !body.utf8Header)",
     to: "(true || !body.utf8Header)",
     test: downgrade,
@@ -123,7 +123,7 @@ export const mutations: Mutation[] = [
     test: "src/mail/receive-recipients.test.ts",
   },
   {
-    file: "src/mail/outbound/smtp/carrier.ts",
+    file: "src/mail/outbound/smtp/delivery-agent.ts",
     from: "JSON.stringify([from, notify, orcpt,",
     to: "JSON.stringify([notify, orcpt,",
     test: "src/mail/sending/sending-trip.test.ts",

@@ -67,8 +67,8 @@ interface Dev {
 }
 
 /**
- * The development server of some workers: receives their mail over SMTP and HTTP, passes requests to them, captures
- * their outbound mail in files, and reports each invocation.
+ * The development server of some workers: receives their mail over SMTP and HTTP, passes requests to them, writes
+ * their outbound mail to files, and reports each invocation.
  */
 export function createDev(
   { workers, settings, store, dataDir, openVideo, report, limits }: DevDeps,
@@ -87,7 +87,7 @@ export function createDev(
       mailDirectory: mailDir,
       spoolDirectory: join(dataDir, "spool"),
       maxMessageBytes: limits.messageBytes,
-      onCaptured: reports.captured,
+      onWritten: reports.mailWritten,
       route: (recipient) => ({ kind: "worker", script: workers.workerFor(recipient) }),
       rules: { isVerified: workers.isVerified, leadsTo: (address, script) => workers.claims(script, address) },
     },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createManualClock } from "../kernel/index.ts";
-import type { Captured } from "../mail/index.ts";
+import type { WrittenMail } from "../mail/index.ts";
 import type { EmailOutcome, InboundMail, Invocation, MailActions, WorkerRuntime } from "../workers/index.ts";
 import type { DevEvent } from "./events.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
@@ -64,7 +64,7 @@ function setUp(explain: (worker: string) => string | undefined = () => undefined
   return { reports, runtime: instrumented, events, end, begin, endMail };
 }
 
-const captured = (messageId: string, inbound?: string): Captured => ({
+const written = (messageId: string, inbound?: string): WrittenMail => ({
   mail: {
     messageId,
     cause: inbound ? "forward" : "send",
@@ -90,8 +90,8 @@ describe("invocation reports", () => {
     t.after(reports.close);
     begin("m1");
     begin("m2");
-    reports.captured(captured("f2", "m2"));
-    reports.captured(captured("f1", "m1"));
+    reports.mailWritten(written("f2", "m2"));
+    reports.mailWritten(written("f1", "m1"));
     endMail("m1");
     endMail("m2");
     assert.deepEqual(summary(events), [
@@ -104,13 +104,13 @@ describe("invocation reports", () => {
     const { reports, events, begin, endMail } = setUp();
     t.after(reports.close);
     begin("m1");
-    reports.captured(captured("s1"));
+    reports.mailWritten(written("s1"));
     begin("m2");
-    reports.captured(captured("s2"));
+    reports.mailWritten(written("s2"));
     endMail("m1");
-    reports.captured(captured("s3"));
+    reports.mailWritten(written("s3"));
     endMail("m2");
-    reports.captured(captured("s4"));
+    reports.mailWritten(written("s4"));
     assert.deepEqual(summary(events), [
       ["sent", "", "s2"],
       ["email", "m1", ["s1"]],
@@ -124,7 +124,7 @@ describe("invocation reports", () => {
     t.after(reports.close);
     const ask = () => void runtime.fetch("inbox", { method: "GET", url: "/a" } as never, {} as never);
     ask();
-    reports.captured(captured("s1"));
+    reports.mailWritten(written("s1"));
     ask();
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });

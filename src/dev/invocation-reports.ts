@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/index.ts";
-import type { Captured } from "../mail/index.ts";
+import type { WrittenMail } from "../mail/index.ts";
 import type { InboundMail, Invocation, InvocationOutcome, WorkerRuntime } from "../workers/index.ts";
 import { envelopeWarnings } from "./envelope-warnings.ts";
 import type { EmailEvent, Explained, FetchEvent, MailAction, EventReporter } from "./events.ts";
@@ -9,7 +9,7 @@ interface InvocationReports {
   /** Returns the runtime, instrumented to record the start of each invocation. All calls must go through it. */
   instrument(runtime: WorkerRuntime): WorkerRuntime;
   /** Mail that was written to disk. */
-  captured(captured: Captured): void;
+  mailWritten(written: WrittenMail): void;
   close(): void;
 }
 
@@ -195,7 +195,7 @@ export function createInvocationReports({ report, explain, clock }: Options): In
 
   return {
     instrument,
-    captured({ mail, files }) {
+    mailWritten({ mail, files }) {
       const worker = mail.script ?? "";
       const action: MailAction = {
         action: mail.cause,

@@ -33,7 +33,7 @@ export { mailMigrations } from "./migrations.ts";
 export { smtpName } from "./names.ts";
 export {
   createStsFetch,
-  type Captured,
+  type WrittenMail,
   type OutboundService,
   type QueuedMessage,
   type QueuedRecipient,

@@ -3,7 +3,7 @@ import type { Basics } from "../kernel/basics.ts";
 import type { SendEmailPort, WorkerRuntime } from "../workers/index.ts";
 import { createSmtpListener, type SmtpListenerOptions, type SmtpListener } from "./inbound/index.ts";
 import { createSpool, type Spool, traceTo } from "./messages/index.ts";
-import { createCapture, type Captured } from "./outbound/index.ts";
+import { createFileTransport, type WrittenMail } from "./outbound/index.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
 import { createSendEmail } from "./sending/index.ts";
 
@@ -11,7 +11,7 @@ interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
   /** Folder for outbound messages, written as .eml files. */
   mailDirectory: string;
   spoolDirectory: string;
-  onCaptured: (captured: Captured) => void;
+  onWritten: (written: WrittenMail) => void;
   rules: NonNullable<ReceiverOptions["rules"]>;
   maxMessageBytes?: number | undefined;
 }
@@ -35,8 +35,8 @@ export function createLocalMail(options: LocalMailOptions, { clock, ids, log, li
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const spool = createSpool({ dir: spoolDirectory, ids, ...(maxBytes !== undefined && { maxBytes }) });
   lifecycle.onStop("spool", () => spool.close());
-  const transport = createCapture({ dir, log, onWritten: options.onCaptured });
-  lifecycle.onStop("captured mail", () => transport.close());
+  const transport = createFileTransport({ dir, log, onWritten: options.onWritten });
+  lifecycle.onStop("outbound files", () => transport.close());
   const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail: message processed")] });
   return {
     binding: createSendEmail({ transport, spool, trace, clock, ids, isVerified: rules.isVerified }),

@@ -17,7 +17,7 @@ import { createListeners, type Listeners } from "./listeners.ts";
 import { createSpool, type Spool, traceTo } from "./messages/index.ts";
 import { setUpMtaSts, type MtaSts } from "./mta-sts/index.ts";
 import { mxHosts } from "./names.ts";
-import { setUpFiles, setUpOutbound, type OutboundSetup } from "./outbound/index.ts";
+import { setUpFileTransport, setUpOutbound, type OutboundSetup } from "./outbound/index.ts";
 import { createReceiver } from "./receive.ts";
 import { setUpBounces } from "./bounces/index.ts";
 import {
@@ -133,7 +133,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       metrics,
       lookups,
       trace,
-      files: setUpFiles(settings, basics),
+      files: setUpFileTransport(settings, basics),
       isLocal: createLocalDomains({ settings, resolve, sends, lookups }),
       downgrade: createDowngrade({ signer, findKey: dkimKeys.find }),
       tlsResults: tlsReports?.results,

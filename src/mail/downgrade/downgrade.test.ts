@@ -11,7 +11,7 @@ import { createSigner } from "../authenticate/index.ts";
 import { hasDkimpy, verifyWithDkimpy } from "../forwarding/dkimpy.testing.ts";
 import { bodyOf, DNS, namesOf, ownRecords, signedBy, startHost } from "../forwarding/forwarding.testing.ts";
 import { resolverOf, startSink, type Sink, type SinkRules } from "../outbound/outbound.testing.ts";
-import { createCarrier, type ReplayableBody, type Carried } from "../outbound/index.ts";
+import { createDeliveryAgent, type ReplayableBody, type DeliveryAttempt } from "../outbound/index.ts";
 import { createDowngrade } from "./downgrade.ts";
 
 /** Uses real SMTP servers without 8BITMIME (RFC 6152) or SMTPUTF8 (RFC 6531) as next hops. */
@@ -140,13 +140,13 @@ async function send(
   body: ReplayableBody,
   rules: SinkRules,
   own = true,
-): Promise<{ sink: Sink; said: string; carried: Carried }> {
+): Promise<{ sink: Sink; said: string; attempt: DeliveryAttempt }> {
   const sink = await startSink(rules);
   const downgrade = createDowngrade({
     signer,
     findKey: async (domain, selector) => (domain === KEY.domain && selector === KEY.selector ? KEY : undefined),
   });
-  const carrier = createCarrier({
+  const agent = createDeliveryAgent({
     clock: createManualClock(0),
     log: silentLog,
     name: "out.example",
@@ -154,14 +154,14 @@ async function send(
     port: sink.port,
     downgrade,
   });
-  after(() => carrier.close());
-  const carried = await carrier.carry(
+  after(() => agent.close());
+  const attempt = await agent.deliver(
     "there.example",
     { from: "app@here.example", to: [{ rcpt: "b@there.example" }], body, own },
     new AbortController().signal,
   );
-  const [{ outcome, reply }] = carried.results as [Carried["results"][number]];
-  return { sink, carried, said: `${outcome} ${reply.code} ${reply.enhanced} ${reply.text}` };
+  const [{ outcome, reply }] = attempt.results as [DeliveryAttempt["results"][number]];
+  return { sink, attempt, said: `${outcome} ${reply.code} ${reply.enhanced} ${reply.text}` };
 }
 
 const OWN =

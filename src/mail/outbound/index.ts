@@ -1,4 +1,4 @@
-export { createCapture, type Captured } from "./capture.ts";
+export { createFileTransport, type WrittenMail } from "./file-transport.ts";
 export { outboundMigrations } from "./migrations.ts";
 export { createOutbound, type OutboundOptions, type OutboundService } from "./outbound.ts";
 export { createStsFetch } from "./policy/sts-fetch.ts";
@@ -7,13 +7,13 @@ export { createBodies } from "./queue/bodies.ts";
 export type { MessageRow, OutboundTables, RecipientRow } from "./queue/migrations.ts";
 export { replyOfRow, showMessage, type Queue, type QueuedMessage, type QueuedRecipient } from "./queue/queue.ts";
 export type { FailedRecipient, Failure } from "./queue/settle.ts";
-export { setUpFiles, setUpOutbound, type OutboundSetup } from "./setup.ts";
-export { createCarrier } from "./smtp/carrier.ts";
+export { setUpFileTransport, setUpOutbound, type OutboundSetup } from "./setup.ts";
+export { createDeliveryAgent } from "./smtp/delivery-agent.ts";
 export { DEFAULT_TIMEOUTS } from "./smtp/timeouts.ts";
 export { createSpareFiles } from "./spare-files.ts";
 export type {
   ReplayableBody,
-  Carried,
+  DeliveryAttempt,
   Downgrade,
   MailResolver,
   ReportedPolicy,

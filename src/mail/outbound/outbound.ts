@@ -19,10 +19,10 @@ import { startRunner, type Runner } from "./queue/runner.ts";
 import { createSettle, type Failure } from "./queue/settle.ts";
 import { createRelay, settledBut, settledOf } from "./relay.ts";
 import { createBreaker, type BreakerPause } from "./smtp/breaker.ts";
-import { createCarrier, type CarrierOptions } from "./smtp/carrier.ts";
-import type { Carrier, Result } from "./types.ts";
+import { createDeliveryAgent, type DeliveryAgentOptions } from "./smtp/delivery-agent.ts";
+import type { DeliveryAgent, Result } from "./types.ts";
 
-export interface OutboundOptions extends Omit<CarrierOptions, "clock" | "log"> {
+export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "log"> {
   db: Db;
   objects: ObjectStore;
   clock: Clock;
@@ -33,7 +33,7 @@ export interface OutboundOptions extends Omit<CarrierOptions, "clock" | "log"> {
   events?: Events;
   limits?: Partial<OutboundLimits>;
   /** Replaces SMTP delivery. */
-  carrier?: Carrier;
+  agent?: DeliveryAgent;
 }
 
 export interface OutboundLimits {
@@ -143,8 +143,8 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         );
     },
   });
-  const smtp = createCarrier({ ...options, ...notePauses("host") });
-  const carrier = options.carrier ?? smtp;
+  const smtp = createDeliveryAgent({ ...options, ...notePauses("host") });
+  const agent = options.agent ?? smtp;
   const claims = createClaimsTable(db, commits);
   const table = createQueueTable(db, commits);
   const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });
@@ -162,7 +162,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     keepMs: limits.keepMs,
     onFailed: async (failure) => void (await Promise.all(failureListeners.map((listener) => listener(failure)))),
   });
-  const relay = createRelay({ carrier, clock, trace, atOnce: limits.relaysAtOnce });
+  const relay = createRelay({ agent, clock, trace, atOnce: limits.relaysAtOnce });
   let runner: Runner | undefined;
   let unsubscribe = () => {};
   let stopped: Promise<void> | undefined;
@@ -189,7 +189,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   /** Returns the hosts to resume. The runner starts even if that fails. */
   async function resumeHere(destination: string) {
     breaker.resume(destination);
-    await carrier.resume(destination === SMART_HOST ? "" : destination);
+    await agent.resume(destination === SMART_HOST ? "" : destination);
     runner?.wake([destination]);
   }
 
@@ -223,7 +223,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     insert: table.insert,
     backoff,
     lifetimeMs: limits.lifetimeMs,
-    destinationOf: (domain) => (carrier.toSmartHost ? SMART_HOST : domain),
+    destinationOf: (domain) => (agent.toSmartHost ? SMART_HOST : domain),
     finished: settle.finish,
   });
 
@@ -266,7 +266,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         table: claims,
         ready: restored,
         bodies,
-        carrier,
+        agent,
         settle,
         breaker,
         clock,
@@ -276,7 +276,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         pollMs: limits.pollMs,
         limits: {
           lanes: limits.lanes,
-          perDestination: limits.perDestination ?? (carrier.toSmartHost ? 20 : 5),
+          perDestination: limits.perDestination ?? (agent.toSmartHost ? 20 : 5),
           ...(limits.perMinute !== undefined && { perMinute: limits.perMinute }),
         },
         housekeeping: createHousekeeping({
@@ -322,7 +322,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     unsubscribe();
     await runner?.stop(how);
     await settle.idle();
-    carrier.close();
-    if (carrier !== smtp) smtp.close();
+    agent.close();
+    if (agent !== smtp) smtp.close();
   }
 }

@@ -5,10 +5,10 @@ import { destined, senderOf } from "./addresses.ts";
 import { factsOf } from "./queue/facts.ts";
 import { rcptOf } from "./queue/queue.ts";
 import { reply } from "./smtp/replies.ts";
-import type { Carrier, Parcel, Result } from "./types.ts";
+import type { DeliveryAgent, Parcel, Result } from "./types.ts";
 
 interface RelayDeps {
-  carrier: Carrier;
+  agent: DeliveryAgent;
   clock: Pick<Clock, "now">;
   trace: Trace;
   /** Maximum number of concurrent relays; further ones are deferred. */
@@ -23,7 +23,7 @@ interface RelayDeps {
  */
 type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<Result[]>;
 
-export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }: RelayDeps): Relay {
+export function createRelay({ agent, clock, trace, atOnce, domainsAtOnce = 5 }: RelayDeps): Relay {
   let busy = 0;
 
   async function relay(mail: Outbound, signal: AbortSignal): Promise<Result[]> {
@@ -38,12 +38,12 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
       ...(ret && { ret }),
       ...(envid !== undefined && { envid }),
     } satisfies Omit<Parcel, "to">;
-    const groups = [...Map.groupBy(good, ({ domain }) => (carrier.toSmartHost ? "" : domain))];
+    const groups = [...Map.groupBy(good, ({ domain }) => (agent.toSmartHost ? "" : domain))];
     const results: Result[] = [...bad];
     async function lane() {
       for (let next = groups.shift(); next !== undefined; next = groups.shift()) {
         const [domain, to] = next;
-        results.push(...(await carrier.carry(domain, { ...parcel, to }, signal)).results);
+        results.push(...(await agent.deliver(domain, { ...parcel, to }, signal)).results);
       }
     }
     await Promise.all(Array.from({ length: Math.min(domainsAtOnce, groups.length) }, lane));

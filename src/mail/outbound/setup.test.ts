@@ -67,7 +67,7 @@ async function open(
     jobs: createJobs({ db, events, ...basics }),
   };
   const trace: TraceEvent[] = [];
-  const captured: Outbound[] = [];
+  const written: Outbound[] = [];
   const metrics = createMetrics({ processMetrics: false });
   const made = setUpOutbound(
     {
@@ -82,7 +82,7 @@ async function open(
         resolve6: nothing,
         resolve4: async (host) => (host.endsWith(".example") ? ["127.0.0.1"] : nothing()),
       },
-      files: { deliver: async (mail) => (captured.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))) },
+      files: { deliver: async (mail) => (written.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))) },
       isLocal: async () => false,
       limits: { pollMs: 20 },
       ...more,
@@ -90,7 +90,7 @@ async function open(
     basics,
   );
   if (start) made.start();
-  return { ...made, trace, captured, metrics };
+  return { ...made, trace, written, metrics };
 }
 
 const mail = (to: string): Outbound => ({
@@ -110,10 +110,10 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 test("files: sends nothing", async (t) => {
-  const { relay, queue, relayThenQueue, captured, messages } = await open(t, {});
+  const { relay, queue, relayThenQueue, written, messages } = await open(t, {});
   for (const way of [relay, queue, relayThenQueue])
     assert.deepEqual(await way.deliver(mail("b@there.example")), [{ rcpt: "b@there.example", ok: true }]);
-  assert.equal(captured.length, 3);
+  assert.equal(written.length, 3);
   assert.deepEqual((await messages.list({})).items, []);
 });
 

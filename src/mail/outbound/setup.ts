@@ -8,7 +8,7 @@ import { createEgressCheck } from "../../workers/index.ts";
 import type { Lookups } from "../../zones/index.ts";
 import type { Trace, Transport } from "../messages/index.ts";
 import { smtpName } from "../names.ts";
-import { createCapture } from "./capture.ts";
+import { createFileTransport } from "./file-transport.ts";
 import { outboundErrors } from "./errors.ts";
 import { meterOutbound } from "./metrics.ts";
 import { createOutbound, type OutboundLimits, type OutboundService } from "./outbound.ts";
@@ -165,10 +165,13 @@ function smartHostsOf({ outbound: { deliver, smart_hosts: given } }: Settings): 
 const reachable = (host: string) => (host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host);
 
 /** Writes outbound mail to `<data directory>/mail`. */
-export function setUpFiles({ data_dir: dataDir }: Pick<Settings, "data_dir">, { log, lifecycle }: Basics): Transport {
+export function setUpFileTransport(
+  { data_dir: dataDir }: Pick<Settings, "data_dir">,
+  { log, lifecycle }: Basics,
+): Transport {
   const dir = join(dataDir, "mail");
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const files = createCapture({
+  const files = createFileTransport({
     dir,
     log,
     onWritten: ({ mail, files: [file] }) =>
@@ -177,6 +180,6 @@ export function setUpFiles({ data_dir: dataDir }: Pick<Settings, "data_dir">, { 
         "outbound: message written to a file instead of being sent",
       ),
   });
-  lifecycle.onStop("captured mail", () => files.close());
+  lifecycle.onStop("outbound files", () => files.close());
   return files;
 }

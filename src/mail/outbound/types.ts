@@ -161,7 +161,7 @@ export interface Result {
   notices?: true;
 }
 
-export interface Carried {
+export interface DeliveryAttempt {
   /** One result per recipient. */
   results: Result[];
   /** False if no host could be reached: the connection failed, not the message. */
@@ -171,11 +171,11 @@ export interface Carried {
 }
 
 /** Delivers mail to next hops. Never rejects: every failure is part of a recipient's result. */
-export interface Carrier {
+export interface DeliveryAgent {
   /** True if all mail goes to the same host, regardless of its domain. */
   readonly toSmartHost: boolean;
   /** `domain` is the domain of every recipient, unless there is a smart host. */
-  carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried>;
+  deliver(domain: string, parcel: Parcel, signal: AbortSignal): Promise<DeliveryAttempt>;
   /** Ends the pauses of the hosts of `domain`. Never rejects. */
   resume(domain: string): Promise<void>;
   /** Sends QUIT on idle connections. */

@@ -5,7 +5,7 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { authority, issuedBy, selfSigned, type Pair } from "../certificate.testing.ts";
 import { parcelOf, startSink } from "../outbound.testing.ts";
 import type { TlsResult } from "../types.ts";
-import { createCarrier, type CarrierOptions } from "../smtp/carrier.ts";
+import { createDeliveryAgent, type DeliveryAgentOptions } from "../smtp/delivery-agent.ts";
 import { createDane } from "./dane.ts";
 import { startDns, type NameRecords } from "./dns.testing.ts";
 import { isUsable, type Tlsa } from "./tlsa.ts";
@@ -25,7 +25,7 @@ async function deliver(
   t: TestContext,
   pair: Pair | undefined,
   records: Tlsa[] | NameRecords,
-  { names = {}, ...more }: { names?: Record<string, NameRecords> } & Partial<CarrierOptions> = {},
+  { names = {}, ...more }: { names?: Record<string, NameRecords> } & Partial<DeliveryAgentOptions> = {},
 ) {
   const sink = await startSink(pair ?? {});
   const dns = await startDns(t, {
@@ -34,7 +34,7 @@ async function deliver(
     [`_${sink.port}._tcp.mx.there.example`]: Array.isArray(records) ? { records: { TLSA: records } } : records,
     ...names,
   });
-  const carrier = createCarrier({
+  const agent = createDeliveryAgent({
     clock: createManualClock(0),
     log: silentLog,
     name: "out.example",
@@ -43,10 +43,10 @@ async function deliver(
     daneFor: createDane({ lookups: dns, port: sink.port }),
     ...more,
   });
-  t.after(() => carrier.close());
+  t.after(() => agent.close());
   const {
     results: [result],
-  } = await carrier.carry("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
+  } = await agent.deliver("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
   assert.equal(sink.mails.length, result!.outcome === "delivered" ? 1 : 0);
   const how =
     result!.outcome === "delivered"

@@ -9,7 +9,7 @@ import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { selfSigned, type Pair } from "../certificate.testing.ts";
 import { parcelOf, startSink } from "../outbound.testing.ts";
 import type { TlsPolicy } from "../types.ts";
-import { createCarrier } from "../smtp/carrier.ts";
+import { createDeliveryAgent } from "../smtp/delivery-agent.ts";
 import { startDns, type NameRecords } from "./dns.testing.ts";
 import { createStsFetch } from "./sts-fetch.ts";
 import { createStsPolicies } from "./sts.ts";
@@ -226,7 +226,7 @@ test("mail to a domain in enforce mode goes to the hosts listed in the policy, o
       [host]: { records: { A: ["127.0.0.1"] } },
     });
     const sink = await startSink(pair ?? {});
-    const carrier = createCarrier({
+    const agent = createDeliveryAgent({
       clock,
       log: silentLog,
       name: "out.example",
@@ -235,10 +235,10 @@ test("mail to a domain in enforce mode goes to the hosts listed in the policy, o
       policyFor,
       ...(pair && { ca: pair.cert }),
     });
-    t.after(() => carrier.close());
+    t.after(() => agent.close());
     const {
       results: [result],
-    } = await carrier.carry("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
+    } = await agent.deliver("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
     assert.equal(result!.outcome, outcome, `${what}: ${result!.reply.text}`);
     assert.equal(sink.mails.length, outcome === "delivered" ? 1 : 0, what);
     if (outcome === "temporary") assert.equal(result!.reply.enhanced.slice(0, 3), "4.7", what);

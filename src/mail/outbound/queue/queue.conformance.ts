@@ -10,7 +10,7 @@ import {
   MINUTE,
   HOUR,
   DAY,
-  controlledCarrier,
+  controlledAgent,
   until,
   largeMail,
   largeText,
@@ -29,8 +29,8 @@ export function queueConformance(engine: TestEngine): void {
   describe("a queued message", () => {
     test("is on disk when accepted, is delivered, and afterwards only its record is kept", async (t) => {
       const { start, bodies, events, objects } = await open(t);
-      const { carrier, nth } = controlledCarrier();
-      const service = await start(carrier);
+      const { agent, nth } = controlledAgent();
+      const service = await start(agent);
       const { id, refused } = await service.enqueue(
         mail(["b@there.example"], {
           account: "acc",
@@ -100,8 +100,8 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is stored as an object if large, complete however it was chunked, and is deleted like any other", async (t) => {
       const { start, objects, bodies } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => end() });
-      const service = await start(carrier, { run: false });
+      const { agent, deliveries } = controlledAgent({ answer: ({ end }) => end() });
+      const service = await start(agent, { run: false });
       const inPieces = () =>
         Readable.from(
           [Buffer.from(largeText.slice(0, 70)), Buffer.from(largeText.slice(70, -1)), Buffer.from(largeText.slice(-1))],
@@ -126,7 +126,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is rejected if the input breaks off, and leaves nothing behind", async (t) => {
       const { start, bodies } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false });
+      const service = await start(controlledAgent().agent, { run: false });
       async function* broken(text: string) {
         yield Buffer.from(text);
         throw new Error("gone");
@@ -141,7 +141,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("shares a commit with concurrent messages", async (t) => {
       const { start, db } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false });
+      const service = await start(controlledAgent().agent, { run: false });
       const all = await Promise.all(
         Array.from({ length: 250 }, (_, n) =>
           service.enqueue(
@@ -160,8 +160,8 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is sent to each domain in one transaction for all its recipients", async (t) => {
       const { start } = await open(t);
-      const { carrier, nth, deliveries } = controlledCarrier();
-      const service = await start(carrier);
+      const { agent, nth, deliveries } = controlledAgent();
+      const service = await start(agent);
       const everyone = [
         ...Array.from({ length: 30 }, (_, n) => `b${n}@one.example`),
         "c@two.example",
@@ -180,8 +180,8 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is retried when deferred after 1, 5, 15 minutes, 1, 2, 4 hours, then every 4 hours, and fails after 5 days", async (t) => {
       const { start, clock, failures, events, bodies } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => end("temporary") });
-      const service = await start(carrier);
+      const { agent, deliveries } = controlledAgent({ answer: ({ end }) => end("temporary") });
+      const service = await start(agent);
       const { id } = await service.enqueue(mail(["b@there.example"]));
       const waits: number[] = [];
       for (let n = 1; n <= 8; n++) {
@@ -222,8 +222,8 @@ export function queueConformance(engine: TestEngine): void {
 
     test("has a separate result for every recipient, and reports each failure once, while the content is still available", async (t) => {
       const { start, failures, clock } = await open(t);
-      const { carrier, nth, deliveries } = controlledCarrier();
-      const service = await start(carrier);
+      const { agent, nth, deliveries } = controlledAgent();
+      const service = await start(agent);
       const { id } = await service.enqueue(mail(["yes@there.example", "no@there.example", "later@there.example"]));
       (await nth(1)).end((rcpt) =>
         rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary",
@@ -251,9 +251,9 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is reported again if the report of its failure failed", async (t) => {
       const { start, clock } = await open(t);
-      const { carrier } = controlledCarrier({ answer: ({ end }) => end("permanent") });
+      const { agent } = controlledAgent({ answer: ({ end }) => end("permanent") });
       let calls = 0;
-      const service = await start(carrier);
+      const service = await start(agent);
       service.onFailed(() => {
         if (++calls < 3) throw new Error("no room for it");
       });
@@ -270,8 +270,8 @@ export function queueConformance(engine: TestEngine): void {
 
     test("stays visible after it failed, and can be resent until its content is deleted", async (t) => {
       const { start, clock, bodies, events } = await open(t);
-      const { carrier, nth } = controlledCarrier();
-      const service = await start(carrier);
+      const { agent, nth } = controlledAgent();
+      const service = await start(agent);
       const { id } = await service.enqueue(mail(["b@there.example"]));
       (await nth(1)).end("permanent");
       await until(async () => (await service.get(id!))!.message.finishedAt !== undefined);
@@ -297,7 +297,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is found by the inbound message that it forwards", async (t) => {
       const { start } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false });
+      const service = await start(controlledAgent().agent, { run: false });
       const ids = [];
       for (const n of [1, 2, 3])
         ids.push(
@@ -323,7 +323,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("traces a report about several recipients without listing a recipient", async (t) => {
       const { start, events } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false });
+      const service = await start(controlledAgent().agent, { run: false });
       await service.enqueue(mail(["a@there.example"], { cause: "reply", inbound: { id: "in1" } }));
       await service.enqueue(
         mail(["a@there.example"], { cause: "reply", inbound: { id: "in2", rcpt: "box@here.example" } }),
@@ -337,8 +337,8 @@ export function queueConformance(engine: TestEngine): void {
 
     test("can be cancelled while it is queued", async (t) => {
       const { start, events, bodies, clock } = await open(t);
-      const { carrier, deliveries } = controlledCarrier();
-      const service = await start(carrier, { run: false });
+      const { agent, deliveries } = controlledAgent();
+      const service = await start(agent, { run: false });
       const { id } = await service.enqueue(mail(["b@there.example", "c@else.example"]));
       assert.deepEqual((await service.cancel(id!)).sort(), ["b@there.example", "c@else.example"]);
       assert.equal(await stateOf(service, id!), "failed,failed");
@@ -356,7 +356,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is rejected without recipients or with an invalid sender; invalid recipients are returned", async (t) => {
       const { start, bodies } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false });
+      const service = await start(controlledAgent().agent, { run: false });
       await assert.rejects(service.enqueue(mail([])), (err) => err instanceof UserError && err.kind === "noRecipients");
       await assert.rejects(
         service.enqueue(mail(["b@there.example"], { from: "a@b\r\nRCPT TO:<x@y>" })),
@@ -380,7 +380,7 @@ export function queueConformance(engine: TestEngine): void {
         ...objects,
         put: () => Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" })),
       };
-      const service = await start(controlledCarrier().carrier, { objects: full });
+      const service = await start(controlledAgent().agent, { objects: full });
       await assert.rejects(service.enqueue(largeMail(["b@there.example"])));
       assert.deepEqual(
         (await service.queue.deliver(largeMail(["b@there.example"]))).map(
@@ -393,7 +393,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is deferred when the queue is full", async (t) => {
       const { start, clock } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false, limits: { waiting: 3 } });
+      const service = await start(controlledAgent().agent, { run: false, limits: { waiting: 3 } });
       await service.enqueue(mail(["a@there.example", "b@there.example", "c@there.example"]));
       clock.advance(11_000);
       await assert.rejects(
@@ -405,7 +405,7 @@ export function queueConformance(engine: TestEngine): void {
 
   test("lists the recipients of an account only to that account, newest first, by page", async (t) => {
     const { start, clock } = await open(t);
-    const service = await start(controlledCarrier().carrier, { run: false });
+    const service = await start(controlledAgent().agent, { run: false });
     for (let n = 0; n < 7; n++) {
       await service.enqueue(mail([`b${n}@d${n % 2}.example`], { account: "mine" }));
       if (n % 3 === 0) clock.advance(1);
@@ -434,7 +434,7 @@ export function queueConformance(engine: TestEngine): void {
   describe("housekeeping", () => {
     test("deletes bodies without a message, and no others", async (t) => {
       const { start, objects, clock, bodies } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false });
+      const service = await start(controlledAgent().agent, { run: false });
       await service.enqueue(largeMail(["b@there.example"]));
       await objects.put("mail/out/2025-12-01/0123456789abcdef0123456789abcdef.eml", Buffer.from("orphan"));
       await objects.put("mail/2025-12-01/of-others.eml", Buffer.from("not ours"));
@@ -446,7 +446,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("reports a missing body as a failure instead of keeping its message queued forever", async (t) => {
       const { start, objects, failures, bodies } = await open(t);
-      const service = await start(controlledCarrier().carrier, { run: false });
+      const service = await start(controlledAgent().agent, { run: false });
       const { id } = await service.enqueue(largeMail(["b@there.example"]));
       await objects.delete(await bodies());
       service.start();

@@ -9,7 +9,7 @@ import { openFsObjects, type ObjectStore } from "../../../store/index.ts";
 import type { Outbound, TraceEvent } from "../../messages/index.ts";
 import { SMALL_BODY_BYTES } from "./bodies.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "../outbound.ts";
-import type { Carried, Carrier, Parcel, Result } from "../types.ts";
+import type { DeliveryAttempt, DeliveryAgent, Parcel, Result } from "../types.ts";
 import type { OutboundTables } from "./migrations.ts";
 import { outboundMigrations } from "../migrations.ts";
 import type { Failure } from "./settle.ts";
@@ -34,19 +34,19 @@ const REPLIES = {
   permanent: [550, "5.1.1", "no such user"],
 } as const;
 
-export function controlledCarrier({
+export function controlledAgent({
   toSmartHost = false,
   answer,
 }: { toSmartHost?: boolean; answer?: (delivery: Delivery) => void } = {}) {
   const deliveries: Delivery[] = [];
-  const carrier: Carrier = {
+  const agent: DeliveryAgent = {
     toSmartHost,
     close: () => {},
     resume: async () => {},
-    async carry(domain, parcel, signal) {
+    async deliver(domain, parcel, signal) {
       const opened = await parcel.body.open();
       const raw = Buffer.concat(opened instanceof Uint8Array ? [opened] : await opened.toArray()).toString("latin1");
-      return new Promise<Carried>((resolve) => {
+      return new Promise<DeliveryAttempt>((resolve) => {
         const finish = (outcomeOf: (rcpt: string) => Result["outcome"], reached: boolean) => {
           const results = parcel.to.map(({ rcpt }): Result => {
             const outcome = outcomeOf(rcpt);
@@ -76,7 +76,7 @@ export function controlledCarrier({
     },
   };
   return {
-    carrier,
+    agent,
     deliveries,
     nth: async (n: number) => (await until(() => deliveries.length >= n), deliveries[n - 1]!),
   };
@@ -115,7 +115,7 @@ export const openOn = (engine: TestEngine) => async (t: TestContext) => {
   const failures: Failure[] = [];
   /** Starts another process. */
   const start = async (
-    carrier: Carrier,
+    agent: DeliveryAgent,
     { run = true, ...more }: Partial<OutboundOptions> & { run?: boolean; limits?: Partial<OutboundLimits> } = {},
   ) => {
     const service = createOutbound({
@@ -125,7 +125,7 @@ export const openOn = (engine: TestEngine) => async (t: TestContext) => {
       ids: randomIds,
       log: silentLog,
       name: "here.example",
-      carrier,
+      agent,
       trace: (event) => void events.push(event),
       resolver: { resolveMx: assert.fail, resolve4: assert.fail, resolve6: assert.fail },
       ...more,

@@ -1,7 +1,7 @@
 import { messageOf, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
 import type { Breaker } from "../smtp/breaker.ts";
 import { reply } from "../smtp/replies.ts";
-import type { ReplayableBody, Carrier, Parcel, ParcelRecipient, Result } from "../types.ts";
+import type { ReplayableBody, DeliveryAgent, Parcel, ParcelRecipient, Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import { createDestinations, type DestinationLimits } from "./destinations.ts";
@@ -14,7 +14,7 @@ interface RunnerDeps {
   /** Deliveries start after this promise resolves. */
   ready?: Promise<void>;
   bodies: Bodies;
-  carrier: Carrier;
+  agent: DeliveryAgent;
   settle: Settle;
   housekeeping: { run(): Promise<void> };
   breaker: Breaker;
@@ -44,7 +44,7 @@ const MAX_CANDIDATES = 5000;
 
 /** Delivers queued messages. Any number of runners share a queue. */
 export function startRunner(parts: RunnerDeps): Runner {
-  const { table, bodies, carrier, settle, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
+  const { table, bodies, agent, settle, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
   const stopping = new AbortController();
   const over = new AbortController();
   const destinations = createDestinations({ clock, breaker: parts.breaker, limits: parts.limits });
@@ -205,8 +205,8 @@ export function startRunner(parts: RunnerDeps): Runner {
     const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<Parcel, "ret" | "envid">);
     // A smart host gets all recipients of a message in one transaction; messages queued before it was configured are
     // sent by domain.
-    for (const [domain, group] of Map.groupBy(rows, (row) => (carrier.toSmartHost ? "" : row.domain))) {
-      const { results, reached, interrupted } = await carrier.carry(
+    for (const [domain, group] of Map.groupBy(rows, (row) => (agent.toSmartHost ? "" : row.domain))) {
+      const { results, reached, interrupted } = await agent.deliver(
         domain || group[0]!.domain,
         { from: message.mail_from, own: message.cause !== "forward", to: group.map(recipientOf), body, ...dsn },
         held.controller.signal,

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { createLocalEvents } from "../../../store/index.ts";
 import type { OutboundTables } from "./migrations.ts";
-import { NOON, HOUR, MINUTE, controlledCarrier, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
+import { NOON, HOUR, MINUTE, controlledAgent, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
 
 /** Tests queue runners on every database engine: several concurrent runners, and many destinations. */
 export function runnersConformance(engine: TestEngine): void {
@@ -13,8 +13,8 @@ export function runnersConformance(engine: TestEngine): void {
   describe("several runners", () => {
     test("share the work without duplicates", async (t) => {
       const { start } = await open(t);
-      const carriers = Array.from({ length: 3 }, () => controlledCarrier({ answer: ({ end }) => setImmediate(end) }));
-      const services = await Promise.all(carriers.map(({ carrier }) => start(carrier, { run: false })));
+      const agents = Array.from({ length: 3 }, () => controlledAgent({ answer: ({ end }) => setImmediate(end) }));
+      const services = await Promise.all(agents.map(({ agent }) => start(agent, { run: false })));
       const ids = await Promise.all(
         Array.from(
           { length: 60 },
@@ -23,7 +23,7 @@ export function runnersConformance(engine: TestEngine): void {
       );
       for (const service of services) service.start();
       for (const id of ids) await until(async () => (await services[0]!.get(id))!.message.finishedAt !== undefined);
-      const delivered = carriers.flatMap(({ deliveries }) =>
+      const delivered = agents.flatMap(({ deliveries }) =>
         deliveries.flatMap(({ parcel }) => parcel.to.map(({ rcpt }) => rcpt)),
       );
       assert.deepEqual(delivered.sort(), Array.from({ length: 60 }, (_, n) => `b${n}@d${n % 4}.example`).sort());
@@ -31,13 +31,13 @@ export function runnersConformance(engine: TestEngine): void {
 
     test("take over from a dead runner when its lease has expired", async (t) => {
       const { start, clock } = await open(t);
-      const dead = controlledCarrier();
-      const alive = controlledCarrier();
+      const dead = controlledAgent();
+      const alive = controlledAgent();
       // The clock of this runner does not advance, so it renews no leases.
-      const first = await start(dead.carrier, { clock: createManualClock(NOON) });
+      const first = await start(dead.agent, { clock: createManualClock(NOON) });
       const { id } = await first.enqueue(mail(["b@there.example"]));
       await dead.nth(1);
-      const second = await start(alive.carrier);
+      const second = await start(alive.agent);
       clock.advance(50_000);
       await settleDown();
       assert.equal(alive.deliveries.length, 0);
@@ -55,12 +55,12 @@ export function runnersConformance(engine: TestEngine): void {
       const leaseUntil = async () =>
         (await db.tables<OutboundTables>().selectFrom("outbound_recipients").select("lease_until").executeTakeFirst())
           ?.lease_until ?? 0;
-      const slow = controlledCarrier();
-      const other = controlledCarrier();
-      const first = await start(slow.carrier);
+      const slow = controlledAgent();
+      const other = controlledAgent();
+      const first = await start(slow.agent);
       const { id } = await first.enqueue(mail(["b@there.example"]));
       await slow.nth(1);
-      await start(other.carrier);
+      await start(other.agent);
       for (let n = 0; n < 40; n++) {
         clock.advance(5_000);
         // Advance the clock only after the renewal: a lease of 60 s is renewed well before it expires.
@@ -73,15 +73,15 @@ export function runnersConformance(engine: TestEngine): void {
 
     test("release deliveries that are unfinished when the runners stop; that attempt does not count", async (t) => {
       const { start } = await open(t);
-      const hung = controlledCarrier();
-      const service = await start(hung.carrier);
+      const hung = controlledAgent();
+      const service = await start(hung.agent);
       const { id } = await service.enqueue(mail(["b@there.example"]));
       await hung.nth(1);
       await service.stop({ graceMs: 0 });
       const found = (await service.get(id!))!.recipients[0]!;
       assert.deepEqual([found.state, found.attempts], ["queued", 0]);
-      const next = controlledCarrier();
-      const after = await start(next.carrier);
+      const next = controlledAgent();
+      const after = await start(next.agent);
       (await next.nth(1)).end();
       await until(async () => (await stateOf(after, id!)) === "delivered");
     });
@@ -90,10 +90,10 @@ export function runnersConformance(engine: TestEngine): void {
   describe("destinations", () => {
     test("use few lanes if they hang, and do not delay others", async (t) => {
       const { start } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({
+      const { agent, deliveries } = controlledAgent({
         answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)),
       });
-      const service = await start(carrier, { run: false, limits: { lanes: 10 } });
+      const service = await start(agent, { run: false, limits: { lanes: 10 } });
       await Promise.all(Array.from({ length: 60 }, (_, n) => service.enqueue(mail([`b${n}@slow.example`]))));
       const quick = await Promise.all(
         Array.from({ length: 40 }, async (_, n) => (await service.enqueue(mail([`c@quick${n % 20}.example`]))).id!),
@@ -111,7 +111,7 @@ export function runnersConformance(engine: TestEngine): void {
       let now = 0;
       let most = 0;
       const ends: (() => void)[] = [];
-      const { carrier, deliveries } = controlledCarrier({
+      const { agent, deliveries } = controlledAgent({
         answer: ({ end }) => {
           most = Math.max(most, ++now);
           ends.push(() => {
@@ -120,7 +120,7 @@ export function runnersConformance(engine: TestEngine): void {
           });
         },
       });
-      const service = await start(carrier, { run: false, limits: { perDestination: 4 } });
+      const service = await start(agent, { run: false, limits: { perDestination: 4 } });
       await Promise.all(Array.from({ length: 80 }, (_, n) => service.enqueue(mail([`b${n}@there.example`]))));
       service.start();
       const endOne = async () => {
@@ -137,8 +137,8 @@ export function runnersConformance(engine: TestEngine): void {
 
     test("start at most the maximum number of messages per minute", async (t) => {
       const { start, clock } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end) });
-      const service = await start(carrier, { limits: { perMinute: 6 } });
+      const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end) });
+      const service = await start(agent, { limits: { perMinute: 6 } });
       for (let n = 0; n < 5; n++) await service.enqueue(mail([`b${n}@there.example`]));
       for (let n = 1; n <= 4; n++) {
         await until(() => deliveries.length === n);
@@ -154,12 +154,12 @@ export function runnersConformance(engine: TestEngine): void {
       const { start, clock } = await open(t);
       let down = true;
       const resumed: string[] = [];
-      const { carrier, deliveries } = controlledCarrier({
+      const { agent, deliveries } = controlledAgent({
         answer: ({ end }) => setImmediate(() => end(down ? "unreachable" : "delivered")),
       });
       const events = createLocalEvents({ log: silentLog });
-      const service = await start({ ...carrier, resume: async (domain) => void resumed.push(domain) }, { events });
-      const other = await start(controlledCarrier().carrier, { run: false, events });
+      const service = await start({ ...agent, resume: async (domain) => void resumed.push(domain) }, { events });
+      const other = await start(controlledAgent().agent, { run: false, events });
       const ids = await Promise.all(
         Array.from(
           { length: 5 },
@@ -193,14 +193,14 @@ export function runnersConformance(engine: TestEngine): void {
 
     test("stay paused across a restart of the process", async (t) => {
       const { start } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
-      const first = await start(carrier);
+      const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end, "unreachable") });
+      const first = await start(agent);
       for (let n = 0; n < 5; n++) await first.enqueue(mail([`b${n}@gone.example`]));
       await until(async () => (await first.list({})).items.some(({ paused }) => paused !== undefined));
       await until(async () => (await first.list({ state: "delivering" })).items.length === 0);
       await first.stop({ graceMs: 0 });
       const before = deliveries.length;
-      const second = await start(carrier);
+      const second = await start(agent);
       await second.enqueue(mail(["c@gone.example"]));
       await settleDown();
       assert.deepEqual([second.paused().map(({ name }) => name), deliveries.length], [["gone.example"], before]);
@@ -208,8 +208,8 @@ export function runnersConformance(engine: TestEngine): void {
 
     test("are paused if unreachable, and later probed with one message; their mail still expires", async (t) => {
       const { start, clock, failures } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
-      const service = await start(carrier, { run: false });
+      const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end, "unreachable") });
+      const service = await start(agent, { run: false });
       const ids = await Promise.all(
         Array.from({ length: 30 }, async (_, n) => (await service.enqueue(mail([`b${n}@gone.example`]))).id!),
       );
@@ -239,8 +239,8 @@ export function runnersConformance(engine: TestEngine): void {
 
     test("count as one behind a smart host, which gets a message once for all its domains", async (t) => {
       const { start } = await open(t);
-      const { carrier, nth } = controlledCarrier({ toSmartHost: true });
-      const service = await start(carrier);
+      const { agent, nth } = controlledAgent({ toSmartHost: true });
+      const service = await start(agent);
       await service.enqueue(mail(["a@one.example", "b@two.example", "c@three.example"]));
       assert.equal((await nth(1)).parcel.to.length, 3);
     });

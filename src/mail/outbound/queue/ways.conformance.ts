@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
-import { controlledCarrier, until, mail, openOn } from "./queue.testing.ts";
+import { controlledAgent, until, mail, openOn } from "./queue.testing.ts";
 
 /** Tests the three ways to submit a message: relay, queue, or relay then queue. */
 export function waysConformance(engine: TestEngine): void {
@@ -10,11 +10,11 @@ export function waysConformance(engine: TestEngine): void {
   describe("the ways to submit a message", () => {
     test("relay returns the reply of the next hop and stores nothing", async (t) => {
       const { start, bodies, events } = await open(t);
-      const { carrier } = controlledCarrier({
+      const { agent } = controlledAgent({
         answer: ({ end }) =>
           end((rcpt) => (rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary")),
       });
-      const service = await start(carrier);
+      const service = await start(agent);
       const settled = await service.relay.deliver(
         mail(["yes@there.example", "no@there.example", "later@else.example", "YES@There.example", "nonsense"]),
       );
@@ -34,8 +34,8 @@ export function waysConformance(engine: TestEngine): void {
 
     test("relay has a timeout and a concurrency limit", async (t) => {
       const { start } = await open(t);
-      const { carrier, deliveries } = controlledCarrier();
-      const service = await start(carrier, { limits: { relayMs: 30, relaysAtOnce: 1 } });
+      const { agent, deliveries } = controlledAgent();
+      const service = await start(agent, { limits: { relayMs: 30, relaysAtOnce: 1 } });
       const [slow, busy] = await Promise.all([
         service.relay.deliver(mail(["b@there.example"])),
         service.relay.deliver(mail(["b@there.example"])),
@@ -52,11 +52,11 @@ export function waysConformance(engine: TestEngine): void {
 
     test("relay then queue: deferred recipients are queued, rejected ones are rejected", async (t) => {
       const { start, clock } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({
+      const { agent, deliveries } = controlledAgent({
         answer: ({ end }) =>
           end((rcpt) => (rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary")),
       });
-      const service = await start(carrier);
+      const service = await start(agent);
       const settled = await service.relayThenQueue.deliver(
         mail(["yes@there.example", "no@there.example", "later@there.example"]),
       );

@@ -17,7 +17,7 @@ import {
   type Script,
   type SinkRules,
 } from "../outbound.testing.ts";
-import { createCarrier, type CarrierOptions } from "./carrier.ts";
+import { createDeliveryAgent, type DeliveryAgentOptions } from "./delivery-agent.ts";
 
 /** Tests that no descriptors leak: a spooled message holds one from open() to the end of its delivery attempt. */
 
@@ -56,9 +56,9 @@ async function openDescriptors(): Promise<number> {
 
 async function attempt(
   port: number,
-  { signal = new AbortController().signal, ...more }: Partial<CarrierOptions> & { signal?: AbortSignal } = {},
+  { signal = new AbortController().signal, ...more }: Partial<DeliveryAgentOptions> & { signal?: AbortSignal } = {},
 ) {
-  const carrier = createCarrier({
+  const agent = createDeliveryAgent({
     clock: createManualClock(0),
     log: silentLog,
     name: "out.example",
@@ -69,8 +69,8 @@ async function attempt(
   const parcel = parcelOf(["b@there.example", "c@there.example"], "", {
     body: { ...bodyOf(""), size: message.size, open: () => message.open() },
   });
-  const { results } = await carrier.carry("there.example", parcel, signal);
-  carrier.close();
+  const { results } = await agent.deliver("there.example", parcel, signal);
+  agent.close();
   return results.map(({ outcome }) => outcome);
 }
 

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { parcelOf, resolverOf } from "../outbound.testing.ts";
-import { createCarrier } from "./carrier.ts";
+import { createDeliveryAgent } from "./delivery-agent.ts";
 
 test("closes the connection when a host rejects a message in the middle of DATA: no command may follow a partial message", async () => {
   let received = "";
@@ -41,14 +41,14 @@ test("closes the connection when a host rejects a message in the middle of DATA:
     "there.example": { mx: [[10, "mx.there.example"]] },
     "mx.there.example": { a: ["127.0.0.1"] },
   });
-  const carrier = createCarrier({
+  const agent = createDeliveryAgent({
     clock: createManualClock(0),
     log: silentLog,
     name: "out.example",
     resolver,
     port: (server.address() as AddressInfo).port,
   });
-  after(() => carrier.close());
+  after(() => agent.close());
   /** A message whose second half never arrives. */
   async function* half() {
     yield Buffer.from("Subject: x\r\n\r\nhalf a message\r\n");
@@ -58,7 +58,7 @@ test("closes the connection when a host rejects a message in the middle of DATA:
     ...parcelOf(["b@there.example"]),
     body: { size: 1000, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) },
   };
-  const { results } = await carrier.carry("there.example", parcel, new AbortController().signal);
+  const { results } = await agent.deliver("there.example", parcel, new AbortController().signal);
   assert.deepEqual([results[0]!.outcome, results[0]!.reply.code], ["permanent", 552]);
   await closed.promise;
   assert.doesNotMatch(received, /RSET|QUIT|MAIL FROM/);

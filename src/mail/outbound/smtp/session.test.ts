@@ -4,7 +4,7 @@ import { after, test } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { parcelOf, resolverOf, startScripted, type Script } from "../outbound.testing.ts";
 import type { SmartHost } from "../types.ts";
-import { createCarrier } from "./carrier.ts";
+import { createDeliveryAgent } from "./delivery-agent.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -15,16 +15,16 @@ async function relay(script: Script, host: Partial<SmartHost> = {}, to = ["b@the
     commands.push(command);
     return script(command, socket);
   });
-  const carrier = createCarrier({
+  const agent = createDeliveryAgent({
     clock: createManualClock(0),
     log: silentLog,
     name: "out.example",
     resolver: resolverOf({}),
     smartHosts: [{ host: "127.0.0.1", port: server.port, tls: "none", ...host }],
   });
-  after(() => carrier.close());
+  after(() => agent.close());
   const send = async () => {
-    const { results } = await carrier.carry("there.example", parcelOf(to), NEVER);
+    const { results } = await agent.deliver("there.example", parcelOf(to), NEVER);
     return results.map(({ outcome, reply: { code, enhanced, text } }) => `${outcome} ${code} ${enhanced} ${text}`);
   };
   return { commands, server, send, results: await send() };

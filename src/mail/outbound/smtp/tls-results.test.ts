@@ -4,7 +4,7 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { authority, issuedBy, selfSigned, type Pair } from "../certificate.testing.ts";
 import { parcelOf, resolverOf, startScripted, startSink } from "../outbound.testing.ts";
 import type { DaneFinding, ReportedPolicy, TlsPolicy, TlsResult } from "../types.ts";
-import { createCarrier, type CarrierOptions } from "./carrier.ts";
+import { createDeliveryAgent, type DeliveryAgentOptions } from "./delivery-agent.ts";
 
 const NEVER = new AbortController().signal;
 const REPORTER = "tls-reports@out.example";
@@ -21,10 +21,14 @@ const sts = (mode: "enforce" | "testing", mx: string[]): TlsPolicy => {
   return mode === "enforce" ? { level: "verified", mx, reported } : { level: "opportunistic", reported };
 };
 
-async function open(t: TestContext, pair: Pair | undefined, more: Partial<CarrierOptions> & { port?: number } = {}) {
+async function open(
+  t: TestContext,
+  pair: Pair | undefined,
+  more: Partial<DeliveryAgentOptions> & { port?: number } = {},
+) {
   const sink = await startSink(pair ?? {});
   const recorded: TlsResult[] = [];
-  const carrier = createCarrier({
+  const agent = createDeliveryAgent({
     clock: createManualClock(0),
     log: silentLog,
     name: "out.example",
@@ -34,9 +38,9 @@ async function open(t: TestContext, pair: Pair | undefined, more: Partial<Carrie
     tlsResults: { reportSender: REPORTER, record: (result) => void recorded.push(result) },
     ...more,
   });
-  t.after(() => carrier.close());
+  t.after(() => agent.close());
   const send = async (domain = "there.example", from = "a@sender.example") => {
-    const { results } = await carrier.carry(domain, parcelOf([`b@${domain}`], undefined, { from }), NEVER);
+    const { results } = await agent.deliver(domain, parcelOf([`b@${domain}`], undefined, { from }), NEVER);
     return results[0]!.outcome;
   };
   const summary = () =>

@@ -8,7 +8,7 @@ import { createSpareFiles } from "./spare-files.ts";
 import { writeWhole, type FileContent } from "./whole-file.ts";
 
 /** A message that was written instead of sent, and the paths of its files, starting with the `.eml` file. */
-export interface Captured {
+export interface WrittenMail {
   mail: Outbound;
   files: { kind: "eml" | "text" | "html" | "attachment"; path: string }[];
 }
@@ -23,13 +23,13 @@ const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const sa
  * `email/<id>.eml`; for a builder message also `email-text/<id>.txt`, `email-html/<id>.html` and
  * `email-attachment/<id>-<filename>`.
  */
-export function createCapture({
+export function createFileTransport({
   dir,
   onWritten,
   log,
 }: {
   dir: string;
-  onWritten?: (captured: Captured) => void;
+  onWritten?: (written: WrittenMail) => void;
   log?: Pick<Log, "error">;
 }): Transport & { close(): void } {
   const made = new Set<string>();
@@ -52,8 +52,8 @@ export function createCapture({
     return path;
   }
 
-  async function writeParts(id: string, parts: NonNullable<Outbound["parts"]>): Promise<Captured["files"]> {
-    const files: Captured["files"] = [];
+  async function writeParts(id: string, parts: NonNullable<Outbound["parts"]>): Promise<WrittenMail["files"]> {
+    const files: WrittenMail["files"] = [];
     if (parts.text !== undefined)
       files.push({
         kind: "text",
@@ -79,7 +79,7 @@ export function createCapture({
   return {
     close: () => spares.close(),
     async deliver(mail) {
-      const files: Captured["files"] = [];
+      const files: WrittenMail["files"] = [];
       try {
         const id = fileStem(mail.messageId);
         files.push({

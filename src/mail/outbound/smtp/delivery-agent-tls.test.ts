@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { selfSigned } from "../certificate.testing.ts";
 import { parcelOf, resolverOf, startScripted, startSink } from "../outbound.testing.ts";
-import { NEVER, open, resultLines } from "./carrier.testing.ts";
+import { NEVER, open, resultLines } from "./delivery-agent.testing.ts";
 
 const good = selfSigned("mx.there.example");
 const other = selfSigned("elsewhere.example");
@@ -54,10 +54,10 @@ for (const [what, { server, level, ca, expect }] of Object.entries({
 } as const)) {
   test(what, async () => {
     const sink = await startSink(server === undefined ? {} : server);
-    const { carry } = open(sink, { policyFor: () => ({ level }), ...(ca !== undefined && { ca }) });
+    const { deliver } = open(sink, { policyFor: () => ({ level }), ...(ca !== undefined && { ca }) });
     const {
       results: [result],
-    } = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
+    } = await deliver("there.example", parcelOf(["b@there.example"]), NEVER);
     const found =
       result!.outcome === "delivered"
         ? `delivered ${result!.tls === undefined ? "plain" : result!.tls.slice(0, 3)}`
@@ -74,12 +74,12 @@ test("opportunistic TLS falls back to plain text if TLS fails or is refused", as
     setImmediate(() => socket.write("this is no handshake"));
     return "220 go";
   });
-  const first = await open(broken).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  const first = await open(broken).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.deepEqual([first.results[0]!.outcome, first.results[0]!.tls, broken.connections], ["delivered", undefined, 2]);
   const refusing = await startScripted((command) =>
     command.startsWith("EHLO") ? "250-there\r\n250 STARTTLS" : command === "STARTTLS" ? "454 4.7.0 not now" : undefined,
   );
-  const second = await open(refusing).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  const second = await open(refusing).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.deepEqual([second.results[0]!.outcome, refusing.connections], ["delivered", 1]);
 });
 
@@ -87,15 +87,15 @@ test("uses only hosts allowed by the policy; a custom check can reject a host", 
   const sink = await startSink(good);
   const not = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }),
-  }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  }).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.match(resultLines(not)[0]!, /^b temporary 451 4\.7\.5 the MTA-STS policy of there\.example allows none/);
   const yes = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.there.example"] }),
     ca: good.cert,
-  }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  }).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.equal(yes.results[0]!.outcome, "delivered");
   const verify = () => assert.fail("no TLSA record matches");
-  const dane = await open(sink, { policyFor: () => ({ level: "require", verify }) }).carry(
+  const dane = await open(sink, { policyFor: () => ({ level: "require", verify }) }).deliver(
     "there.example",
     parcelOf(["b@there.example"]),
     NEVER,
@@ -124,9 +124,13 @@ test("sends everything to the first working smart host, with a password", async 
     smartHosts: [gone, { host: "smart.example", port: sink.port, auth: taken }],
     ca: rules.cert,
   });
-  const carried = await works.carry("anywhere.example", parcelOf(["b@anywhere.example", "c@elsewhere.example"]), NEVER);
+  const attempt = await works.deliver(
+    "anywhere.example",
+    parcelOf(["b@anywhere.example", "c@elsewhere.example"]),
+    NEVER,
+  );
   assert.deepEqual(
-    carried.results.map(({ outcome }) => outcome),
+    attempt.results.map(({ outcome }) => outcome),
     ["delivered", "delivered"],
   );
   assert.deepEqual(
@@ -139,7 +143,7 @@ test("sends everything to the first working smart host, with a password", async 
     ca: rules.cert,
   });
   assert.match(
-    resultLines(await wrong.carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    resultLines(await wrong.deliver("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
     /^b temporary 451 4\.4\.0 .*answered: 535/,
     "a wrong password does not bounce the message",
   );
@@ -147,11 +151,11 @@ test("sends everything to the first working smart host, with a password", async 
 
 test("never sends a password in plain text", async () => {
   const sink = await startSink({ authOptional: true, onAuth: () => assert.fail("the password was sent") });
-  const { carry } = open(sink, {
+  const { deliver } = open(sink, {
     smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }],
   });
   assert.match(
-    resultLines(await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    resultLines(await deliver("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
     /temporary 451 4\.7\.5/,
   );
 });
@@ -159,13 +163,13 @@ test("never sends a password in plain text", async () => {
 test("starts TLS with the first octet", async () => {
   const pair = selfSigned("smart.example");
   const sink = await startSink({ ...pair, secure: true });
-  const { carry } = open(sink, {
+  const { deliver } = open(sink, {
     resolver: resolverOf({ "smart.example": { a: ["127.0.0.1"] } }),
     smartHosts: [{ host: "smart.example", port: sink.port, tls: "implicit" }],
     ca: pair.cert,
   });
   assert.equal(
-    (await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome,
+    (await deliver("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome,
     "delivered",
   );
 });

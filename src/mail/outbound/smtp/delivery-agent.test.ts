@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { bodyOf, HANG, parcelOf, resolverOf, startScripted, startSink, type Script } from "../outbound.testing.ts";
-import { NEVER, open, resultLines } from "./carrier.testing.ts";
+import { NEVER, open, resultLines } from "./delivery-agent.testing.ts";
 
 const phases: Record<string, { greeting?: string; script: Script }> = {
   greeting: { greeting: HANG, script: () => undefined },
@@ -16,12 +16,12 @@ const phases: Record<string, { greeting?: string; script: Script }> = {
 
 test("delivers a message byte for byte, and returns the reply of the host that accepted it", async () => {
   const sink = await startSink();
-  const { carry } = open(sink);
+  const { deliver } = open(sink);
   const text = "Subject: dots\r\n\r\n.\r\n..two\r\nplain\r\n";
-  const carried = await carry("there.example", parcelOf(["b@there.example"], text), NEVER);
-  assert.equal(carried.results[0]!.outcome, "delivered");
-  assert.equal(carried.results[0]!.host, `mx.there.example [127.0.0.1]:${sink.port}`);
-  assert.match(carried.results[0]!.reply.text, /OK|queued/i);
+  const attempt = await deliver("there.example", parcelOf(["b@there.example"], text), NEVER);
+  assert.equal(attempt.results[0]!.outcome, "delivered");
+  assert.equal(attempt.results[0]!.host, `mx.there.example [127.0.0.1]:${sink.port}`);
+  assert.match(attempt.results[0]!.reply.text, /OK|queued/i);
   assert.deepEqual(
     sink.mails.map(({ from, to, raw }) => ({ from, to, raw })),
     [{ from: "a@sender.example", to: ["b@there.example"], raw: text }],
@@ -36,8 +36,8 @@ test("returns a reply per recipient, with enhanced codes unchanged", async () =>
     plain: "554 go away",
   };
   const sink = await startSink({ rcpt: (to) => answers[to.split("@")[0]!] });
-  const { carry } = open(sink);
-  const carried = await carry(
+  const { deliver } = open(sink);
+  const attempt = await deliver(
     "there.example",
     parcelOf([
       "yes@there.example",
@@ -48,7 +48,7 @@ test("returns a reply per recipient, with enhanced codes unchanged", async () =>
     ]),
     NEVER,
   );
-  const [first, ...rest] = resultLines(carried);
+  const [first, ...rest] = resultLines(attempt);
   assert.match(first!, /^yes delivered 250 /);
   assert.deepEqual(rest, [
     "no permanent 550 5.1.1 no such user",
@@ -64,28 +64,28 @@ test("recipients rejected at RCPT keep their own reply if the message is rejecte
     rcpt: (to) => (to.startsWith("no") ? "550 5.1.1 unknown" : undefined),
     data: () => "554 5.7.1 spam",
   });
-  const { carry } = open(sink);
-  const carried = await carry("there.example", parcelOf(["yes@there.example", "no@there.example"]), NEVER);
-  assert.deepEqual(resultLines(carried), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
-  const again = await carry("there.example", parcelOf(["no@there.example"]), NEVER);
+  const { deliver } = open(sink);
+  const attempt = await deliver("there.example", parcelOf(["yes@there.example", "no@there.example"]), NEVER);
+  assert.deepEqual(resultLines(attempt), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
+  const again = await deliver("there.example", parcelOf(["no@there.example"]), NEVER);
   assert.deepEqual(resultLines(again), ["no permanent 550 5.1.1 unknown"]);
   assert.equal(sink.connections, 1, "the connection is reused after a rejection");
 });
 
 test("a rejected sender is the result for all recipients", async () => {
-  const { carry } = open(await startSink({ mail: () => "550 5.7.1 not you" }));
-  assert.deepEqual(resultLines(await carry("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)), [
-    "b permanent 550 5.7.1 not you",
-    "c permanent 550 5.7.1 not you",
-  ]);
+  const { deliver } = open(await startSink({ mail: () => "550 5.7.1 not you" }));
+  assert.deepEqual(
+    resultLines(await deliver("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)),
+    ["b permanent 550 5.7.1 not you", "c permanent 550 5.7.1 not you"],
+  );
 });
 
 test("sends a hundred messages over one connection, then opens another", async () => {
   const sink = await startSink();
-  const { carry } = open(sink, { messagesPerConnection: 10 });
+  const { deliver } = open(sink, { messagesPerConnection: 10 });
   for (let n = 0; n < 25; n++)
     assert.equal(
-      (await carry("there.example", parcelOf([`b${n}@there.example`]), NEVER)).results[0]!.outcome,
+      (await deliver("there.example", parcelOf([`b${n}@there.example`]), NEVER)).results[0]!.outcome,
       "delivered",
     );
   assert.equal(sink.mails.length, 25);
@@ -96,9 +96,12 @@ test("a dead idle connection does not count against its host", async () => {
   const script = await startScripted((command, socket) => {
     if (command === ".") setImmediate(() => socket.destroy());
   });
-  const { carry, breaker } = open(script);
+  const { deliver, breaker } = open(script);
   for (let n = 0; n < 3; n++) {
-    assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+    assert.equal(
+      (await deliver("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome,
+      "delivered",
+    );
     await new Promise((resolve) => void setImmediate(resolve));
   }
   assert.deepEqual(breaker.list(), []);
@@ -108,9 +111,11 @@ for (const [phase, { greeting, script }] of Object.entries(phases)) {
   test(`gives up in time on a host that hangs at ${phase}`, async () => {
     const host = await startScripted(script, greeting === undefined ? {} : { greeting });
     const short = 60;
-    const { carry } = open(host, { timeouts: { greetingMs: short, commandMs: short, blockMs: short, finalMs: short } });
-    const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
-    assert.match(resultLines(carried)[0]!, /^b temporary 451 4\.4\.2 /);
+    const { deliver } = open(host, {
+      timeouts: { greetingMs: short, commandMs: short, blockMs: short, finalMs: short },
+    });
+    const attempt = await deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+    assert.match(resultLines(attempt)[0]!, /^b temporary 451 4\.4\.2 /);
     await new Promise((resolve) => void setImmediate(resolve));
   });
 }
@@ -126,7 +131,7 @@ test("a host that reads slowly is abandoned only when it stops reading", async (
     });
     return undefined;
   });
-  const { carry } = open(host, { timeouts: { blockMs: 2000 } });
+  const { deliver } = open(host, { timeouts: { blockMs: 2000 } });
   const big = {
     ...parcelOf(["b@there.example"]),
     body: {
@@ -139,8 +144,8 @@ test("a host that reads slowly is abandoned only when it stops reading", async (
         ),
     },
   };
-  const carried = await carry("there.example", big, NEVER);
-  assert.equal(carried.results[0]!.outcome, "temporary");
+  const attempt = await deliver("there.example", big, NEVER);
+  assert.equal(attempt.results[0]!.outcome, "temporary");
   assert.ok(read >= 4_000_000, `only ${read} octets were read`);
 });
 
@@ -160,13 +165,13 @@ test("does not try another host if the connection is lost after the message, whi
     "one.example": { a: ["127.0.0.1"] },
     "two.example": { a: ["127.0.0.1"] },
   });
-  const { carry } = open(host, { resolver });
-  const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  const { deliver } = open(host, { resolver });
+  const attempt = await deliver("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.match(
-    resultLines(carried)[0]!,
+    resultLines(attempt)[0]!,
     /^b temporary 451 4\.4\.2 one\.example .*after the message was sent, before the reply/,
   );
-  assert.deepEqual([host.connections, carried.reached], [1, true]);
+  assert.deepEqual([host.connections, attempt.reached], [1, true]);
 });
 
 test("tries the next host if one is unavailable, and pauses it after repeated failures", async () => {
@@ -181,9 +186,12 @@ test("tries the next host if one is unavailable, and pauses it after repeated fa
     "one.example": { a: ["127.0.0.2"] },
     "two.example": { a: ["127.0.0.3"] },
   });
-  const { carry, breaker, clock } = open(sink, { resolver });
+  const { deliver, breaker, clock } = open(sink, { resolver });
   for (let n = 0; n < 4; n++)
-    assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+    assert.equal(
+      (await deliver("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome,
+      "delivered",
+    );
   assert.deepEqual(
     breaker.list().map(({ key }) => key),
     [`one.example [127.0.0.2]:${sink.port}`],
@@ -194,20 +202,20 @@ test("tries the next host if one is unavailable, and pauses it after repeated fa
 
 test("retries a host that rejects the session, whatever the code; only 521 and 556 are permanent", async () => {
   const busy = open(await startScripted(() => undefined, { greeting: "554 5.7.1 your address is listed" }));
-  const carried = await busy.carry("there.example", parcelOf(["b@there.example"]), NEVER);
-  assert.match(resultLines(carried)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
-  assert.equal(carried.reached, false);
+  const attempt = await busy.deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.match(resultLines(attempt)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
+  assert.equal(attempt.reached, false);
   const never = open(await startScripted(() => undefined, { greeting: "521 5.3.2 this host takes no mail" }));
-  assert.deepEqual(resultLines(await never.carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
+  assert.deepEqual(resultLines(await never.deliver("there.example", parcelOf(["b@there.example"]), NEVER)), [
     "b permanent 521 5.3.2 this host takes no mail",
   ]);
 });
 
 test("a 421 during the envelope is a temporary failure for all recipients", async () => {
-  const { carry } = open(
+  const { deliver } = open(
     await startScripted((command) => (command.startsWith("RCPT") ? "421 4.3.2 closing" : undefined)),
   );
-  assert.deepEqual(resultLines(await carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
+  assert.deepEqual(resultLines(await deliver("there.example", parcelOf(["b@there.example"]), NEVER)), [
     "b temporary 421 4.3.2 closing",
   ]);
 });
@@ -218,10 +226,10 @@ test("sends recipients beyond the limit of a host in the next transaction", asyn
     rcpt: () => (++count % 4 === 0 ? "452 4.5.3 too many recipients" : undefined),
     data: () => void (count = 0),
   });
-  const { carry } = open(sink);
+  const { deliver } = open(sink);
   const everyone = Array.from({ length: 8 }, (_, n) => `b${n}@there.example`);
-  const carried = await carry("there.example", parcelOf(everyone), NEVER);
-  assert.ok(carried.results.every(({ outcome }) => outcome === "delivered"));
+  const attempt = await deliver("there.example", parcelOf(everyone), NEVER);
+  assert.ok(attempt.results.every(({ outcome }) => outcome === "delivered"));
   assert.deepEqual(sink.mails.flatMap(({ to }) => to).sort(), everyone);
 });
 
@@ -229,7 +237,7 @@ test("sends recipients beyond the limit of a host in the next transaction", asyn
 
 test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters if they are supported", async () => {
   const sink = await startSink({ size: 1_000_000 });
-  const { carry } = open(sink);
+  const { deliver } = open(sink);
   const body = { ...bodyOf("Subject: ü\r\n\r\nhi\r\n"), utf8Header: true };
   const to = [
     {
@@ -239,12 +247,12 @@ test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters if they are supporte
     },
     { rcpt: "c@there.example" },
   ];
-  const carried = await carry(
+  const attempt = await deliver(
     "there.example",
     { from: "a@sender.example", to, body, ret: "HDRS", envid: "id=1 2" },
     NEVER,
   );
-  assert.ok(carried.results.every(({ outcome }) => outcome === "delivered"));
+  assert.ok(attempt.results.every(({ outcome }) => outcome === "delivered"));
   assert.equal(sink.mails.length, 2, "different parameters require separate transactions");
   const { args, rcptArgs } = sink.mails[0]!;
   assert.deepEqual(
@@ -260,19 +268,19 @@ test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters if they are supporte
 
 test("rejects a message that the host cannot accept before sending it", async () => {
   const sink = await startSink({ size: 1000, hideSMTPUTF8: true });
-  const { carry } = open(sink);
+  const { deliver } = open(sink);
   assert.match(
-    resultLines(await carry("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
+    resultLines(await deliver("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
     /^b permanent 552 5\.3\.4 .* accepts at most 1000 bytes, the message has 2000$/,
   );
-  const mixed = await carry("there.example", parcelOf(["bü@there.example", "c@there.example"]), NEVER);
+  const mixed = await deliver("there.example", parcelOf(["bü@there.example", "c@there.example"]), NEVER);
   assert.deepEqual(
     mixed.results.map(({ outcome, reply }) => `${outcome} ${reply.enhanced}`.replace(/ [02.]+$/, "")),
     ["permanent 5.6.7", "delivered"],
   );
   assert.match(
     resultLines(
-      await carry("there.example", parcelOf(["c@there.example"], undefined, { from: "ü@sender.example" }), NEVER),
+      await deliver("there.example", parcelOf(["c@there.example"], undefined, { from: "ü@sender.example" }), NEVER),
     )[0]!,
     /permanent 550 5\.6\.7/,
   );
@@ -280,7 +288,7 @@ test("rejects a message that the host cannot accept before sending it", async ()
 
 test("sends the null sender unchanged", async () => {
   const sink = await startSink();
-  await open(sink).carry("there.example", parcelOf(["b@there.example"], undefined, { from: "" }), NEVER);
+  await open(sink).deliver("there.example", parcelOf(["b@there.example"], undefined, { from: "" }), NEVER);
   assert.equal(sink.mails[0]!.from, "");
 });
 
@@ -304,13 +312,16 @@ test("sends mail for a local domain to the local listener, or by its MX records,
     },
   );
   assert.equal(
-    (await near.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
+    (await near.deliver("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
     "delivered",
   );
   const far = open(sink, { resolver, localHop: async (domain) => (isMine(domain) ? "by-mx" : undefined) });
-  assert.equal((await far.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome, "delivered");
+  assert.equal(
+    (await far.deliver("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
+    "delivered",
+  );
   assert.match(
-    resultLines(await far.carry("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!,
+    resultLines(await far.deliver("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!,
     /^b permanent 554 5\.4\.6/,
   );
 });
@@ -324,9 +335,9 @@ test("an aborted attempt reports the abort and leaves no connection open", async
     setImmediate(() => hung.abort());
     return HANG;
   });
-  const { carry, breaker } = open(host);
-  const carried = await carry("there.example", parcelOf(["b@there.example"]), hung.signal);
-  assert.deepEqual([carried.interrupted, carried.results[0]!.outcome], [true, "temporary"]);
+  const { deliver, breaker } = open(host);
+  const attempt = await deliver("there.example", parcelOf(["b@there.example"]), hung.signal);
+  assert.deepEqual([attempt.interrupted, attempt.results[0]!.outcome], [true, "temporary"]);
   while (host.open.size > 0) await new Promise((resolve) => void setImmediate(resolve));
   assert.deepEqual(breaker.list(), []);
 });
@@ -337,8 +348,8 @@ test("never terminates a message with a dot if it cannot be read to its end", as
     yield Buffer.from("Subject: x\r\n\r\nhalf");
     throw new Error("disk gone");
   }
-  const { carry } = open(sink);
-  const carried = await carry(
+  const { deliver } = open(sink);
+  const attempt = await deliver(
     "there.example",
     {
       ...parcelOf(["b@there.example"]),
@@ -346,8 +357,8 @@ test("never terminates a message with a dot if it cannot be read to its end", as
     },
     NEVER,
   );
-  assert.match(resultLines(carried)[0]!, /^b temporary 451 4\.3\.0 .*disk gone/);
-  assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+  assert.match(resultLines(attempt)[0]!, /^b temporary 451 4\.3\.0 .*disk gone/);
+  assert.equal((await deliver("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
   assert.deepEqual(
     sink.mails.map(({ raw }) => raw),
     ["Subject: x\r\n\r\nhello\r\n"],

@@ -6,21 +6,21 @@ import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import * as fc from "fast-check";
 import type { Outbound } from "../messages/index.ts";
-import { createCapture, type Captured } from "./capture.ts";
+import { createFileTransport, type WrittenMail } from "./file-transport.ts";
 import { fileStem, safeFilename } from "./filename.ts";
 
-const root = await mkdtemp(join(tmpdir(), "reelpost-capture-"));
-const captures: { close(): void }[] = [];
+const root = await mkdtemp(join(tmpdir(), "reelpost-file-transport-"));
+const transports: { close(): void }[] = [];
 after(() => {
-  for (const capture of captures) capture.close();
+  for (const transport of transports) transport.close();
   // Files prepared ahead of time may still appear.
   return rm(root, { recursive: true, maxRetries: 20, retryDelay: 20 });
 });
 
-function open(options: Parameters<typeof createCapture>[0]) {
-  const capture = createCapture(options);
-  captures.push(capture);
-  return capture;
+function open(options: Parameters<typeof createFileTransport>[0]) {
+  const transport = createFileTransport(options);
+  transports.push(transport);
+  return transport;
 }
 
 const ID = "Abcdefghijklmnopqrstuvwxyz0123456789";
@@ -35,14 +35,14 @@ const mail = (more: Partial<Outbound> = {}): Outbound => ({
 
 test("writes each cause to its own folder; bytes and streams stay unchanged", async () => {
   const dir = join(root, "causes");
-  const written: Captured[] = [];
-  const capture = open({ dir, onWritten: (captured) => void written.push(captured) });
-  assert.deepEqual(await capture.deliver(mail()), [
+  const written: WrittenMail[] = [];
+  const transport = open({ dir, onWritten: (mail) => void written.push(mail) });
+  assert.deepEqual(await transport.deliver(mail()), [
     { rcpt: "b@example.com", ok: true },
     { rcpt: "c@example.com", ok: true },
   ]);
-  await capture.deliver(mail({ cause: "reply" }));
-  await capture.deliver(
+  await transport.deliver(mail({ cause: "reply" }));
+  await transport.deliver(
     mail({
       cause: "forward",
       raw: () => Readable.from([Buffer.from("one"), Buffer.from("two")], { objectMode: false }),
@@ -66,26 +66,26 @@ test("links a spooled message instead of copying it where possible", async () =>
   const spooled = join(root, "spooled.eml");
   await writeFile(spooled, "spooled");
   const raw = () => assert.fail("the message was read");
-  const capture = open({ dir });
-  assert.deepEqual(await capture.deliver(mail({ cause: "forward", to: ["b@example.com"], raw, file: spooled })), [
+  const transport = open({ dir });
+  assert.deepEqual(await transport.deliver(mail({ cause: "forward", to: ["b@example.com"], raw, file: spooled })), [
     { rcpt: "b@example.com", ok: true },
   ]);
   await rm(spooled);
   assert.equal(await readFile(join(dir, `forward/${ID}.eml`), "latin1"), "spooled");
   // The file does not exist on the other file system.
-  await capture.deliver(mail({ cause: "reply", raw: () => Buffer.from("copied"), file: "/proc/self/status" }));
+  await transport.deliver(mail({ cause: "reply", raw: () => Buffer.from("copied"), file: "/proc/self/status" }));
   assert.equal(await readFile(join(dir, `reply/${ID}.eml`), "latin1"), "copied");
-  capture.close();
+  transport.close();
 });
 
 test("handles any number of files prepared ahead of time, and leaves none behind", async () => {
   const dir = join(root, "spares");
-  const capture = open({ dir });
+  const transport = open({ dir });
   const id = (n: number) => `<${String(n).padStart(36, "0")}@example.com>`;
   for (let round = 0; round < 3; round++) {
     await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
-        capture.deliver(mail({ messageId: id(round * 40 + n), raw: () => Buffer.from(`message ${round * 40 + n}`) })),
+        transport.deliver(mail({ messageId: id(round * 40 + n), raw: () => Buffer.from(`message ${round * 40 + n}`) })),
       ),
     );
     await new Promise((resolve) => void setImmediate(resolve));
@@ -97,13 +97,13 @@ test("handles any number of files prepared ahead of time, and leaves none behind
     files,
     Array.from({ length: 120 }, (_, n) => `message ${n}`),
   );
-  capture.close();
+  transport.close();
   while ((await readdir(dir)).includes(".spare")) await new Promise((resolve) => void setImmediate(resolve));
 });
 
 test("writes the parts of a builder message to separate files", async () => {
   const dir = join(root, "parts");
-  const written: Captured[] = [];
+  const written: WrittenMail[] = [];
   const attachment = (filename: string, content: string) => ({
     filename,
     type: "text/plain",
@@ -114,7 +114,7 @@ test("writes the parts of a builder message to separate files", async () => {
     html: "<p>hi</p>",
     attachments: [attachment("a b.txt", "1"), attachment("A_b.txt", "2"), attachment("../../etc/passwd", "3")],
   };
-  await open({ dir, onWritten: (captured) => void written.push(captured) }).deliver(mail({ parts }));
+  await open({ dir, onWritten: (mail) => void written.push(mail) }).deliver(mail({ parts }));
   const files = written[0]!.files.slice(1);
   assert.deepEqual(
     files.map(({ path }) => relative(dir, path)),
@@ -150,11 +150,11 @@ test("an unwritable folder is a temporary failure for every recipient and throws
 
 test("creates a deleted folder again", async () => {
   const dir = join(root, "tidied");
-  const capture = open({ dir });
-  await capture.deliver(mail());
+  const transport = open({ dir });
+  await transport.deliver(mail());
   for (let round = 0; round < 3; round++) {
     await rm(dir, { recursive: true, force: true, maxRetries: 10 });
-    assert.deepEqual(await capture.deliver(mail({ to: ["b@example.com"] })), [{ rcpt: "b@example.com", ok: true }]);
+    assert.deepEqual(await transport.deliver(mail({ to: ["b@example.com"] })), [{ rcpt: "b@example.com", ok: true }]);
     await new Promise((resolve) => void setImmediate(resolve));
   }
   assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`]);

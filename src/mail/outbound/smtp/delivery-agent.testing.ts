@@ -1,8 +1,8 @@
 import { after } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { resolverOf, type Sink } from "../outbound.testing.ts";
-import type { Carried } from "../types.ts";
-import { createCarrier, type CarrierOptions } from "./carrier.ts";
+import type { DeliveryAttempt } from "../types.ts";
+import { createDeliveryAgent, type DeliveryAgentOptions } from "./delivery-agent.ts";
 
 export const NEVER = new AbortController().signal;
 
@@ -11,9 +11,9 @@ const dns = resolverOf({
   "mx.there.example": { a: ["127.0.0.1"] },
 });
 
-export function open(sink: Pick<Sink, "port">, more: Partial<CarrierOptions> = {}) {
+export function open(sink: Pick<Sink, "port">, more: Partial<DeliveryAgentOptions> = {}) {
   const clock = createManualClock(0);
-  const carrier = createCarrier({
+  const agent = createDeliveryAgent({
     clock,
     log: silentLog,
     name: "out.example",
@@ -21,11 +21,11 @@ export function open(sink: Pick<Sink, "port">, more: Partial<CarrierOptions> = {
     port: sink.port,
     ...more,
   });
-  after(() => carrier.close());
-  return { ...carrier, clock };
+  after(() => agent.close());
+  return { ...agent, clock };
 }
 
-export const resultLines = ({ results }: Carried) =>
+export const resultLines = ({ results }: DeliveryAttempt) =>
   results.map(
     ({ rcpt, outcome, reply }) => `${rcpt.split("@")[0]} ${outcome} ${reply.code} ${reply.enhanced} ${reply.text}`,
   );

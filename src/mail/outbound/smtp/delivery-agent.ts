@@ -3,8 +3,8 @@ import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
 import type { SmtpReply } from "../../messages/index.ts";
 import type {
   ReplayableBody,
-  Carried,
-  Carrier,
+  DeliveryAttempt,
+  DeliveryAgent,
   DaneFor,
   Downgrade,
   LocalHop,
@@ -26,7 +26,7 @@ import { createTargets } from "./targets.ts";
 import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./timeouts.ts";
 import { createSessionResults } from "./tls-results.ts";
 
-export interface CarrierOptions {
+export interface DeliveryAgentOptions {
   clock: Pick<Clock, "now">;
   log: Log;
   /** The name in EHLO; it should resolve to the sending address. */
@@ -79,7 +79,7 @@ export interface CarrierOptions {
 const SECOND = 1000;
 
 /** Delivers over SMTP: to the MX hosts of the domain, or to the smart hosts. */
-export function createCarrier(options: CarrierOptions): Carrier & { breaker: Breaker } {
+export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgent & { breaker: Breaker } {
   const { clock, log, policyFor, daneFor, localHop, downgrade = refuseAll, maxHosts = 4, smartHosts = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const breaker = createBreaker({
@@ -235,7 +235,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     }
   }
 
-  async function carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried> {
+  async function attempt(domain: string, parcel: Parcel, signal: AbortSignal): Promise<DeliveryAttempt> {
     const done = new Map<string, Result>();
     let reached = false;
     const ended = () => ({
@@ -311,9 +311,9 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   return {
     breaker,
     toSmartHost: smartHosts.length > 0,
-    async carry(domain, parcel, signal) {
+    async deliver(domain, parcel, signal) {
       try {
-        return await carry(domain, parcel, signal);
+        return await attempt(domain, parcel, signal);
       } catch (err) {
         log.error({ err, domain }, "outbound: delivery failed with an internal error");
         const results = parcel.to.map(({ rcpt }): Result => ({

@@ -362,3 +362,26 @@ test("its index is read once, and the index cache is limited in size", needsFfmp
   await rung.of(video);
   assert.equal(opened, 7);
 });
+
+test("at most three indexes are read concurrently", async () => {
+  const { video } = testModel();
+  const sources = Array.from({ length: 5 }, (_, i) =>
+    testVideo({
+      uid: String(i).repeat(32),
+      sourceKey: `stream/${i}/source`,
+      model: testModel(4, { video: { ...video!, passthrough: true } }),
+    }),
+  );
+  const pending: (() => void)[] = [];
+  const slow: Pick<ObjectStore, "open"> = {
+    open: () => new Promise<undefined>((resolve) => void pending.push(() => resolve(undefined))),
+  };
+  const rung = createSourcePassthrough({ objects: slow, log: silentLog, enabled: true });
+  const reads = sources.map((source) => rung.of(source));
+  assert.equal(pending.length, 3);
+  for (let n = 0; n < 3; n++) pending[n]!();
+  await Promise.all(reads.slice(0, 3));
+  assert.equal(pending.length, 5);
+  for (const end of pending) end();
+  assert.deepEqual(await Promise.all(reads), Array.from({ length: 5 }));
+});

@@ -1,4 +1,5 @@
 import type { Log } from "../../kernel/index.ts";
+import { createKeyedQueue } from "../../kernel/keyed-queue.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import type { SourceRenditions, SourceRung, SourceTrack } from "../playback/index.ts";
 import type { Video } from "../videos/index.ts";
@@ -27,7 +28,7 @@ const KEPT_BYTES = 64 * 1024 * 1024;
 /** Cache weight of a source that is not offered. */
 const LEAST = 500;
 /** Maximum number of concurrent index reads: each may need dozens of megabytes. */
-const READ_AT_ONCE = 3;
+const MAX_INDEX_READS = 3;
 
 /**
  * Offers the source as a rendition, cut at its key frames from byte ranges; nothing is encoded, and only its index is
@@ -41,8 +42,7 @@ export function createSourcePassthrough({
 }: PassthroughOptions): SourceRung {
   /** By uid, most recently used last. A source never changes. */
   const known = new Map<string, { value: Promise<Known | undefined>; weight: number }>();
-  const waiting: (() => void)[] = [];
-  let reading = 0;
+  const queue = createKeyedQueue({ concurrency: MAX_INDEX_READS });
   let total = 0;
 
   const offered = ({ model, clip, watermark, sourceKey }: Video) =>
@@ -57,7 +57,7 @@ export function createSourcePassthrough({
 
   async function find(video: Video): Promise<Known | undefined> {
     if (!offered(video)) return undefined;
-    const entry = known.get(video.uid) ?? { value: load(video), weight: 0 };
+    const entry = known.get(video.uid) ?? { value: queue("index", () => load(video)), weight: 0 };
     known.delete(video.uid);
     known.set(video.uid, entry);
     return entry.value;
@@ -65,8 +65,6 @@ export function createSourcePassthrough({
 
   async function load(video: Video): Promise<Known | undefined> {
     try {
-      if (reading >= READ_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-      reading++;
       const source = await objects.open(video.model!.source.key);
       // The source has just been deleted.
       if (source === undefined) return forget(video.uid);
@@ -79,9 +77,6 @@ export function createSourcePassthrough({
     } catch (err) {
       forget(video.uid);
       throw err;
-    } finally {
-      reading--;
-      waiting.shift()?.();
     }
   }
 

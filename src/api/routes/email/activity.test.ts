@@ -244,6 +244,11 @@ test("the log: a token sees only the entries that it may read", async (t) => {
   }
   const nobody = await start(t, { allowed: ["DNS Read"] });
   assert.deepEqual([(await nobody.call("get", LOG)).status, (await nobody.call("get", QUEUE)).status], [403, 403]);
+  // Without permission, known and unknown entries give the same answer.
+  await some(nobody);
+  const [known] = (await nobody.activity.search({ account: TEST_ACCOUNT })).items;
+  for (const log of [LOG, `/zones/${TEST_ZONE}/email/activity`])
+    for (const id of [known!.id, "0".repeat(32)]) assert.equal((await nobody.call("get", `${log}/${id}`)).status, 403);
 });
 
 test("the log: hides entries of a zone that a policy denies, including in the account's list", async (t) => {

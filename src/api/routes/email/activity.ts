@@ -58,6 +58,8 @@ const READERS = {
   routing: ["Email Routing Rules Read", "Account Analytics Read"],
   sending: ["Email Sending Read", "Account Analytics Read"],
 } as const;
+const scopeOf = ({ account, zone }: { account: string; zone?: string }): Resource =>
+  zone === undefined ? { account } : { account, zone };
 const mayRead = (caller: Caller, which: EntryKind, on: Resource) =>
   READERS[which].some((permission) => caller.allows(permission, on));
 
@@ -100,11 +102,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     { kind: requested, cursor, per_page: limit, ...filter }: z.output<typeof query>,
     of: { account: string; zone?: string } = on,
   ) {
-    const which = readable(
-      caller,
-      on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone },
-      requested,
-    );
+    const which = readable(caller, scopeOf(on), requested);
     const hidden = on.zone === undefined ? hiddenOf(caller, on.account) : undefined;
     const wanted: EntryQuery = {
       ...of,
@@ -127,15 +125,13 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
   }
 
   async function timeline(caller: Caller, on: { account: string; zone?: string }, id: string) {
+    const scope = scopeOf(on);
+    readable(caller, scope, undefined);
     const entry = await activity.get(on, id).catch(async (err: unknown) => {
       if (on.zone !== undefined || (await operator()) !== on.account) throw err;
       return activity.get({ account: "" }, id);
     });
-    readable(
-      caller,
-      on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone },
-      entry.kind,
-    );
+    readable(caller, scope, entry.kind);
     // An entry of a zone that a policy denies, requested by a caller who may read the account's other entries.
     if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
     return answer(showTimeline(entry));

@@ -3,12 +3,13 @@ import { createHash } from "node:crypto";
 import { basename, join, resolve, sep } from "node:path";
 import { type Problem, errorAt, errorsOf, warningAt, warningsOf } from "../../../kernel/config/index.ts";
 import type { WorkerModule, WorkerScript } from "../../scripts/script.ts";
-import { hasNodeCompat } from "../config/compatibility.ts";
+import { hasNodeCompat, hasNodePolyfills } from "../config/compatibility.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { Project } from "../project.ts";
 import { isBuildFailure, toProblems } from "./build-problems.ts";
 import { LOADERS, TARGET, detectFormat } from "./format.ts";
 import { type ModuleFiles, moduleFiles } from "./module-files.ts";
+import { nodePolyfills } from "./node-polyfills.ts";
 import { platformModules } from "./platform-modules.ts";
 import { collectUnbundled } from "./unbundled.ts";
 
@@ -75,6 +76,10 @@ export function createBundler(
     const files = moduleFiles(project.build.rules, format);
     const plugins = [
       recordLoaded(loaded),
+      // Scripts have no static imports: their globals could not be injected.
+      ...(format === "modules" && hasNodePolyfills(project)
+        ? [nodePolyfills({ ...project, aliased: Object.keys(project.build.alias) })]
+        : []),
       platformModules({ nodeCompat: hasNodeCompat(project), format }),
       files.plugin,
     ];

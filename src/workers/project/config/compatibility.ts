@@ -18,6 +18,8 @@ function dateOfRelease(version: string): string {
 
 /** From this date on, workerd enables nodejs_compat automatically. */
 const NODEJS_COMPAT_BY_DEFAULT = "2026-08-04";
+/** From this date on, nodejs_compat includes nodejs_compat_v2: globals, modules without prefix, polyfills. */
+const NODEJS_COMPAT_V2 = "2024-09-23";
 
 /**
  * True if code may import Node's built-in modules. Contradicting flags are an error in workerd; here the negative one
@@ -37,6 +39,17 @@ export function hasNodeCompat({
   );
 }
 
+/** True if the bundler adds polyfills for the modules of Node that workerd lacks. */
+export function hasNodePolyfills(options: {
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+}): boolean {
+  const { compatibilityDate, compatibilityFlags } = options;
+  if (compatibilityFlags.includes("nodejs_compat_v2")) return true;
+  if (compatibilityFlags.includes("no_nodejs_compat_v2")) return false;
+  return hasNodeCompat(options) && compatibilityDate >= NODEJS_COMPAT_V2;
+}
+
 type DateVerdict =
   | { kind: "good" }
   | { kind: "no-date" }
@@ -52,5 +65,9 @@ export function judgeDate(date: string, now: number, newest = NEWEST_COMPATIBILI
   if (time > now + 14 * 3_600_000) return { kind: "future", today: isoDate(now) };
   return date > newest ? { kind: "newer", use: newest } : { kind: "good" };
 }
+
+/** The date with which a worker runs: workerd does not start with a date newer than its own. */
+export const supportedDate = (date: string): string =>
+  date > NEWEST_COMPATIBILITY_DATE ? NEWEST_COMPATIBILITY_DATE : date;
 
 export const isoDate = (time: number): string => new Date(time).toISOString().slice(0, 10);

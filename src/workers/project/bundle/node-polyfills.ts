@@ -1,0 +1,81 @@
+import type { OnResolveResult, Plugin, PluginBuild } from "esbuild";
+import { createRequire } from "node:module";
+
+/** Modules that Node compatibility of workerd lacks at a compatibility date, and how to replace them. */
+interface NodePolyfillsOptions {
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+  /** Names that the project replaces itself (`alias`). */
+  aliased: readonly string[];
+}
+
+const REQUIRED = "required-polyfill";
+const GLOBALS = "node-globals";
+const requireHere = createRequire(import.meta.url);
+
+/**
+ * Replaces Node's built-in modules that workerd does not provide at the compatibility date, and some npm packages that
+ * rely on them, by those of unenv; defines the globals they provide. The hosted service's preset decides which, so that
+ * the bundle equals that of `wrangler deploy`. Native modules are left to `platformModules`.
+ */
+export function nodePolyfills({ compatibilityDate, compatibilityFlags, aliased }: NodePolyfillsOptions): Plugin {
+  return {
+    name: "node-polyfills",
+    async setup(build) {
+      const [{ defineEnv }, { getCloudflarePreset }] = await Promise.all([
+        import("unenv"),
+        import("@cloudflare/unenv-preset"),
+      ]);
+      const preset = getCloudflarePreset({ compatibilityDate, compatibilityFlags: [...compatibilityFlags] });
+      const { env } = defineEnv({ presets: [preset], npmShims: true });
+      const replaced = new Map(
+        Object.entries(env.alias).filter(
+          // unenv replaces debug by a function that logs nothing; the package itself works.
+          ([name, target]) => name !== "debug" && !env.external.includes(target) && !aliased.includes(name),
+        ),
+      );
+      replaceModules(build, replaced);
+      injectGlobals(build, env.inject, env.polyfill);
+    },
+  };
+}
+
+function replaceModules(build: PluginBuild, replaced: ReadonlyMap<string, string>): void {
+  build.onResolve({ filter: exactly(replaced.keys()) }, ({ path, kind }): OnResolveResult => {
+    const target = replaced.get(path)!;
+    // Only these export named values and no default object that require() could return.
+    if (kind === "require-call" && /^unenv\/(npm|mock)\//.test(target)) return { path, namespace: REQUIRED };
+    return { path: requireHere.resolve(target) };
+  });
+  build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({
+    contents: `import * as module_ from ${JSON.stringify(requireHere.resolve(replaced.get(path)!))};
+const { default: exported = {}, ...named } = module_;
+module.exports = Object.assign(exported, named);`,
+    loader: "js",
+    resolveDir: import.meta.dirname,
+  }));
+}
+
+/** Runs before the worker's code: modules that assign globals. */
+function injectGlobals(
+  build: PluginBuild,
+  globals: Readonly<Record<string, string | readonly string[]>>,
+  polyfills: readonly string[],
+): void {
+  const statements = Object.entries(globals).map(([name, source], index) => {
+    const [from, exported] = typeof source === "string" ? [source, "default"] : [source[0]!, source[1]!];
+    const path = from.startsWith("node:") ? from : requireHere.resolve(from);
+    return `import { ${exported} as g${index} } from ${JSON.stringify(path)};\nglobalThis.${name} = g${index};`;
+  });
+  const injected = [...(statements.length > 0 ? [GLOBALS] : []), ...polyfills.map((name) => requireHere.resolve(name))];
+  build.initialOptions.inject = [...(build.initialOptions.inject ?? []), ...injected];
+  build.onResolve({ filter: exactly([GLOBALS]) }, () => ({ path: GLOBALS, namespace: GLOBALS, sideEffects: true }));
+  build.onLoad({ filter: /.*/, namespace: GLOBALS }, () => ({
+    contents: statements.join("\n"),
+    resolveDir: import.meta.dirname,
+  }));
+}
+
+function exactly(names: Iterable<string>): RegExp {
+  return new RegExp(`^(${[...names].map((name) => name.replaceAll(/[/.-]/g, "\\$&")).join("|")})$`);
+}

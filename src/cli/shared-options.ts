@@ -53,6 +53,13 @@ export const messageOption = {
   message: { type: "string", short: "m", placeholder: "text", summary: "message stored with version and deployment" },
 } as const satisfies Options;
 
+export const missingBindingsOption = {
+  "allow-missing-bindings": {
+    type: "boolean",
+    summary: "upload although some bindings are not supported: they are undefined",
+  },
+} as const satisfies Options;
+
 export interface StorageValues {
   config: string | undefined;
   env: string | undefined;

@@ -6,7 +6,7 @@ import { bindingTable } from "../deploy/bindings.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { facts, plural, printResult } from "../print.ts";
-import { messageOption, workerOptions } from "../shared-options.ts";
+import { messageOption, missingBindingsOption, workerOptions } from "../shared-options.ts";
 
 export const deploy = defineCommand({
   name: "deploy",
@@ -23,6 +23,7 @@ start changes nothing. Secrets on the server are kept.`,
       summary: "variable that overrides the configuration",
     },
     "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
+    ...missingBindingsOption,
     ...messageOption,
   },
   examples: [

@@ -7,7 +7,7 @@ import { prepare, readForDeploy } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { commandErrors } from "../errors.ts";
 import { moment, printResult, table, facts } from "../print.ts";
-import { workerOptions, messageOption } from "../shared-options.ts";
+import { workerOptions, messageOption, missingBindingsOption } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 import { messageIn, type VersionItem, type VersionDetails } from "../workers-api.ts";
 
@@ -92,6 +92,7 @@ const versionsUpload = defineCommand({
       summary: "variable that overrides the configuration",
     },
     "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
+    ...missingBindingsOption,
     ...messageOption,
   },
   examples: [["reelpost versions upload --message 'for review'", "the worker of this folder"]],

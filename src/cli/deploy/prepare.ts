@@ -14,6 +14,8 @@ interface DeployValues {
   message: string | undefined;
 }
 
+type ReadValues = Pick<DeployValues, "config" | "env" | "name"> & { "allow-missing-bindings"?: boolean | undefined };
+
 /** A worker that is ready to upload. */
 export interface Prepared {
   project: Project;
@@ -27,7 +29,7 @@ export interface Prepared {
 }
 
 export async function readForDeploy(
-  { config, env, name }: Pick<DeployValues, "config" | "env" | "name">,
+  { config, env, name, "allow-missing-bindings": allowMissing = false }: ReadValues,
   { cwd, clock }: CommandContext,
 ): Promise<Project> {
   const { readProject } = await import("../../workers/project/index.ts");
@@ -35,6 +37,7 @@ export async function readForDeploy(
     cwd,
     clock,
     purpose: "deploy",
+    allowMissing,
     ...(config !== undefined && { config }),
     ...(env !== undefined && { environment: env }),
   });

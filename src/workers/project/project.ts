@@ -2,6 +2,7 @@ import type { Problem } from "../../kernel/config/index.ts";
 import type { EgressPolicy } from "../runtime/egress/policy.ts";
 import type { RuntimeLimits } from "../runtime/watchdog.ts";
 import type { Binding, ScriptLimits } from "../scripts/script.ts";
+import type { MissingBinding } from "./config/missing-bindings.ts";
 import type { ModuleRule } from "./config/rules.ts";
 
 /** A worker's configuration file, read and validated, for one environment. Every path is absolute. */
@@ -14,7 +15,7 @@ export interface Project {
   environment: string | undefined;
   name: string;
   main: string;
-  /** YYYY-MM-DD, never newer than the runtime supports. */
+  /** YYYY-MM-DD. The runtime falls back to the newest date that it supports. */
   compatibilityDate: string;
   compatibilityFlags: string[];
   /**
@@ -23,6 +24,8 @@ export interface Project {
    * its own.
    */
   bindings: Binding[];
+  /** Bindings to products that are not supported: undefined in env. */
+  missingBindings: MissingBinding[];
   /** `secrets.required`: declared, with or without a value in .dev.vars. */
   requiredSecrets: string[];
   /** Names with a value in .dev.vars. */

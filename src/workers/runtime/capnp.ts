@@ -1,3 +1,4 @@
+import { supportedDate } from "../project/config/compatibility.ts";
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
 import { RUN_SCRIPT } from "./inside/shared.ts";
 import {
@@ -84,7 +85,7 @@ type Embed = (content: string | Uint8Array) => string;
 
 function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): string {
   return [
-    `compatibilityDate = ${text(script.compatibilityDate)}`,
+    `compatibilityDate = ${text(supportedDate(script.compatibilityDate))}`,
     `compatibilityFlags = [${flagsOf(script).map(text).join(", ")}]`,
     `modules = [${(script.format === "modules" ? moduleList : scriptModules)(script, inside, embed)}]`,
     `bindings = [${[...script.bindings.map(bindingConfig), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,

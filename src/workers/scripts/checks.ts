@@ -1,5 +1,5 @@
 import { workerErrors } from "../errors.ts";
-import { NEWEST_COMPATIBILITY_DATE, judgeDate } from "../project/config/compatibility.ts";
+import { judgeDate } from "../project/config/compatibility.ts";
 import type { UploadLimits } from "./limits.ts";
 import type { Upload, UploadedModule } from "./port.ts";
 import type { Binding } from "./script.ts";
@@ -19,16 +19,13 @@ export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE,
   const verdict = judgeDate(date, now);
   switch (verdict.kind) {
     case "good":
+    // The runtime uses the newest date that it supports.
+    case "newer":
       return date;
     case "no-date":
       throw refuse(`"${date}" is not a valid compatibility date.`, "It is not a valid date.");
     case "future":
       throw refuse(`Can't set compatibility date in the future: "${date}".`, `Today is ${verdict.today}, in UTC.`);
-    case "newer":
-      throw refuse(
-        `The runtime of this server does not know the compatibility date "${date}".`,
-        `The newest it knows is ${NEWEST_COMPATIBILITY_DATE}: use that, or upgrade the server.`,
-      );
   }
 }
 

@@ -1,3 +1,4 @@
+import { supportedDate } from "../project/config/compatibility.ts";
 import { resolveBindings, type BindingSources } from "./bindings.ts";
 import { checkCompatibilityDate, checkFlags, checkModules } from "./checks.ts";
 import type { ScriptsDeps } from "./deps.ts";
@@ -26,17 +27,21 @@ export function sourcesOf(
 /** Checks the upload itself once, and its references to the base whenever the base changes. */
 export function planUpload(
   upload: Upload,
-  parts: Pick<ScriptsDeps, "db" | "secrets" | "limits" | "clock">,
+  parts: Pick<ScriptsDeps, "db" | "secrets" | "limits" | "clock" | "log">,
   deploy: Annotations | undefined,
 ): (base: Base) => Promise<VersionContent> {
-  const { limits, clock } = parts;
+  const { limits, clock, log } = parts;
   checkModules(upload, limits);
+  const compatibilityDate = checkCompatibilityDate(upload.compatibilityDate, clock.now());
+  const runDate = supportedDate(compatibilityDate);
+  if (runDate !== compatibilityDate)
+    log.warn({ compatibilityDate, runDate }, "workers: compatibility date is newer than the runtime supports");
   const { format, main, modules } = upload;
   const content = {
     format,
     main,
     modules,
-    compatibilityDate: checkCompatibilityDate(upload.compatibilityDate, clock.now()),
+    compatibilityDate,
     compatibilityFlags: checkFlags(upload.compatibilityFlags, limits),
     ...(upload.limits !== undefined && { limits: upload.limits }),
     annotations: { "workers/triggered_by": deploy === undefined ? "version_upload" : "upload", ...upload.annotations },

@@ -15,6 +15,7 @@ import {
   type WorkerRoutesDeps,
 } from "./common.ts";
 import { contentResponse, versionInForce } from "./content.ts";
+import { uploadNotices } from "./notices.ts";
 import { receiveUpload } from "./receive.ts";
 import { nothing, scriptShape, shownScript, shownUpload, uploadShape } from "./shapes.ts";
 
@@ -98,7 +99,7 @@ export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     async (call) => {
       const upload = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
       const { script, version } = await scripts.upload(...named(call.params), upload, authorOf(call));
-      return answer(shownUpload(script, version));
+      return answer(shownUpload(script, version), { messages: uploadNotices(version, script) });
     },
   ),
 

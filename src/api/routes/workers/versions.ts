@@ -3,6 +3,7 @@ import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import { isOn, named, needVersion, reading, SCRIPT, UPLOAD_BYTES, writing, type WorkerRoutesDeps } from "./common.ts";
+import { uploadNotices } from "./notices.ts";
 import { receiveUpload } from "./receive.ts";
 import { shownVersion, shownVersionItem, versionItemShape, versionShape } from "./shapes.ts";
 
@@ -47,7 +48,8 @@ export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       const { settings: _, ...upload } = await receiveUpload(call, {
         inheritStrictly: call.query.bindings_inherit === "strict",
       });
-      return answer(shownVersion(await scripts.createVersion(...named(call.params), upload, authorOf(call))));
+      const version = await scripts.createVersion(...named(call.params), upload, authorOf(call));
+      return answer(shownVersion(version), { messages: uploadNotices(version) });
     },
   ),
 

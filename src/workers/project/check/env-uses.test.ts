@@ -107,3 +107,11 @@ test("the mask preserves every offset", () => {
     ),
   );
 });
+
+test("a call of fetch with options is not a handler", () => {
+  assert.deepEqual(uses(`export default { async email(message, env) { await fetch(url, { method, body }); } };`), []);
+  assert.deepEqual(
+    uses("export default { async email(message, { SEB }: { SEB: SendEmail }, ctx) { SEB.send(1); } };"),
+    ["SEB 1:41 send"],
+  );
+});

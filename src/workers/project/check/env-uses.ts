@@ -76,9 +76,10 @@ function* destructured(code: string, inClass: boolean): Generator<Found> {
   const assigned = code.matchAll(
     new RegExp(String.raw`\b(?:const|let|var)\s*\{([^{}]*)\}\s*(?::[^=;]*)?=\s*${ENV(inClass)}\s*(?=[;\n)]|$)`, "gd"),
   );
+  // The body of the function follows: `fetch(url, { method })` is a call.
   const parameter = code.matchAll(
     new RegExp(
-      String.raw`\b(?:${HANDLERS})\b\s*(?::\s*(?:async\s*)?)?(?:function\s*)?\(\s*[^,(){}]+,\s*\{([^{}]*)\}`,
+      String.raw`\b(?:${HANDLERS})\b\s*(?::\s*(?:async\s*)?)?(?:function\s*)?\(\s*[^,(){}]+,\s*\{([^{}]*)\}(?:\s*:\s*\{[^{}]*\})?[^(){}]*\)\s*(?::[^{};=]*)?(?:=>|\{)`,
       "gd",
     ),
   );

@@ -41,6 +41,9 @@ function missingBinding(
     return `${global} is a binding, which must be read from the environment.\nFix: Use env.${global}.`;
   const use = suspect(message, stack, project, unknown);
   if (use === undefined) return undefined;
+  const unsupported = project.missingBindings.find(({ name }) => name === use.name);
+  if (unsupported !== undefined)
+    return `Binding not supported: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, which is undefined because reelpost does not support ${unsupported.product}.\nFix: Check that the binding exists before using it, for example if (env.${use.name}) { … }.`;
   const members = unknown.filter(({ name }) => name === use.name).flatMap((other) => other.members);
   return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, but the configuration does not declare "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
 }

@@ -8,7 +8,7 @@ import { type EnvUse, findEnvUses } from "./env-uses.ts";
 const MAX_SOURCES = 500;
 const MAX_SOURCE_LENGTH = 512 * 1024;
 
-/** Every position where the project's own sources read an undeclared name from env. */
+/** Every position where the project's own sources read a name from env that is undeclared or not supported. */
 export async function findUnknownBindings(project: Project, sources: readonly string[]): Promise<EnvUse[]> {
   const declared = new Set([...project.bindings.map(({ name }) => name), ...project.requiredSecrets]);
   const uses = await Promise.all(
@@ -25,7 +25,12 @@ export async function findUnknownBindings(project: Project, sources: readonly st
 
 /** One warning per name, at its first use. */
 export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]): Problem[] {
-  const byName = Map.groupBy(uses, ({ name }) => name);
+  // The configuration has its own warning about bindings that are not supported.
+  const unsupported = new Set(project.missingBindings.map(({ name }) => name));
+  const byName = Map.groupBy(
+    uses.filter(({ name }) => !unsupported.has(name)),
+    ({ name }) => name,
+  );
   return [...byName.values()].map((places): Problem => {
     const { name, file, line, column } = places[0]!;
     const more =
@@ -61,7 +66,18 @@ const METHODS: [field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" 
   ["kv_namespaces", /^(getWithMetadata|get|put|list|delete)$/],
 ];
 
+/** Methods of bindings that are not supported. */
+const UNSUPPORTED_METHODS: [product: string, methods: RegExp][] = [
+  ["Durable Objects", /^(idFromName|idFromString|newUniqueId|getByName)$/],
+  ["Analytics Engine", /^writeDataPoint$/],
+  ["Queues", /^sendBatch$/],
+  ["Vectorize", /^(upsert|query|getByIds)$/],
+];
+
 function snippetFor(project: Project, name: string, members: readonly string[]): string {
+  const product = UNSUPPORTED_METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];
+  if (product !== undefined)
+    return `check that env.${name} exists before using it: it looks like a binding of ${product}, which reelpost does not support`;
   const file = basename(project.configFile);
   // get, put, list and delete are common to KV and R2; the name often distinguishes the two.
   const field = /bucket|r2/i.test(name)

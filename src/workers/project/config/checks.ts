@@ -10,7 +10,7 @@ import {
 import type { Purpose } from "./bindings.ts";
 import { NEWEST_COMPATIBILITY_DATE, isoDate, judgeDate } from "./compatibility.ts";
 import { type EnvironmentView, isEmpty } from "./environment.ts";
-import { UNSUPPORTED } from "./schema.ts";
+import { checkUnsupported } from "./missing-bindings.ts";
 
 /**
  * Checks across fields. They read the unvalidated value, so that they run in addition to the schema and not only after
@@ -19,12 +19,12 @@ import { UNSUPPORTED } from "./schema.ts";
 export function checkAcrossFields(
   document: ConfigDocument,
   view: EnvironmentView,
-  { now, purpose }: { now: number; purpose: Purpose },
+  { now, purpose, allowMissing }: { now: number; purpose: Purpose; allowMissing: boolean },
 ): Problem[] {
   return [
     ...checkRequired(document, view, now),
     ...checkDate(document, view, now),
-    ...checkUnsupported(document, view),
+    ...checkUnsupported(document, view, { purpose, allowMissing }),
     ...checkSendEmail(document),
     ...checkUniqueNames(document, view),
     ...checkWithoutEffect(document, view, purpose),
@@ -67,16 +67,6 @@ function checkDate(document: ConfigDocument, view: EnvironmentView, now: number)
         ),
       ];
   }
-}
-
-function checkUnsupported(document: ConfigDocument, view: EnvironmentView): Problem[] {
-  return Object.entries(UNSUPPORTED).flatMap(([field, title]): Problem[] => {
-    const value = view.get(field);
-    if (value === undefined || value === null || isEmpty(value)) return [];
-    const message = `"${field}": ${title} ${title.endsWith("s") ? "are" : "is"} not supported by reelpost yet`;
-    const fix = "remove it, or move it to a separate environment (env.<name>) that reelpost does not run";
-    return [errorAt(document.locate(view.pathOf(field), "name"), message, fix)];
-  });
 }
 
 /** Checks every environment: the error applies to all of them. */

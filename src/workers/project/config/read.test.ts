@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { createManualClock } from "../../../kernel/clock.ts";
 import { UserError } from "../../../kernel/errors.ts";
 import { formatProblems } from "../../../kernel/config/index.ts";
-import { NEWEST_COMPATIBILITY_DATE } from "./compatibility.ts";
+import { NEWEST_COMPATIBILITY_DATE, supportedDate } from "./compatibility.ts";
 import { type ReadProjectOptions, readProject } from "./read.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00Z");
@@ -90,6 +90,7 @@ test("a file with every field becomes a project", async (t) => {
       { type: "secret_text", name: "TOKEN", text: "s3cret" },
       { type: "secret_text", name: "OTHER", text: "x y" },
     ],
+    missingBindings: [],
     requiredSecrets: [],
     localSecrets: ["TOKEN", "OTHER"],
     deploy: {
@@ -155,7 +156,7 @@ test("reports all errors of a file together, with position and fix", async (t) =
   });
   assert.equal(
     await refusal(root),
-    `wrangler.jsonc: 21 errors and 4 warnings
+    `wrangler.jsonc: 19 errors and 6 warnings
 
 .dev.vars:1:1: error: the secret SEB has the same name as a binding, "send_email[0]" on line 8 of wrangler.jsonc
   fix: rename one of them
@@ -191,10 +192,10 @@ wrangler.jsonc:14:17: error: "r2_buckets" should be a list: [ … ], but is an o
 wrangler.jsonc:15:33: error: duplicate name "DB": "vars.DB" on line 18 already uses it
   fix: give every variable and binding a unique name: the code reads them all from env
 wrangler.jsonc:15:54: error: "d1_databases[0].database_id" is too short
-wrangler.jsonc:16:3: error: "durable_objects": Durable Objects are not supported by reelpost yet
-  fix: remove it, or move it to a separate environment (env.<name>) that reelpost does not run
-wrangler.jsonc:17:3: error: "ai": Workers AI is not supported by reelpost yet
-  fix: remove it, or move it to a separate environment (env.<name>) that reelpost does not run
+wrangler.jsonc:16:3: warning: "durable_objects": reelpost does not support Durable Objects: env.DO is undefined
+  fix: to deploy the worker, remove it or use --allow-missing-bindings
+wrangler.jsonc:17:3: warning: "ai": reelpost does not support Workers AI: env.AI is undefined
+  fix: to deploy the worker, remove it or use --allow-missing-bindings
 wrangler.jsonc:19:25: error: "limits.cpu_ms" should be at least 1, but is -5
   fix: for example 30000
 wrangler.jsonc:20:23: error: "rules[0].type" should be one of "ESModule", "CommonJS", "CompiledWasm", "Text", "Data", but is "Txt"
@@ -291,7 +292,7 @@ test("a named environment inherits settings but not bindings", async (t) => {
     [named.name, named.main, named.bindings, named.warnings],
     ["other", join(root, "src/two.ts"), [{ type: "secret_text", name: "S", text: "everyone" }], []],
   );
-  assert.match(await refusal(root), /"queues": Queues are not supported/);
+  assert.match(await refusal(root, { purpose: "deploy" }), /"queues": reelpost does not support Queues/);
   assert.equal(
     await refusal(root, { environment: "stagging" }),
     `wrangler.jsonc: 1 error
@@ -322,10 +323,11 @@ test("searches for the file: order, parent folders, --config, none found", async
   );
 });
 
-test("a date newer than the runtime falls back to the newest supported one", async (t) => {
+test("a date newer than the runtime is accepted with a warning", async (t) => {
   const root = await folder(t, { "wrangler.jsonc": `{ ${minimal.replace(DATE, "2026-11-20")} }` });
   const project = await read(root);
-  assert.equal(project.compatibilityDate, NEWEST_COMPATIBILITY_DATE);
+  assert.equal(project.compatibilityDate, "2026-11-20");
+  assert.equal(supportedDate(project.compatibilityDate), NEWEST_COMPATIBILITY_DATE);
   assert.match(
     formatProblems(project.warnings, { cwd: root }),
     /^wrangler\.jsonc:1:65: warning: "compatibility_date" is "2026-11-20", but the workerd installed here supports dates up to \S+; falling back to/,
@@ -342,4 +344,37 @@ test("required secrets: only these are read, and a missing one is reported", asy
     await warnings(root),
     `wrangler.jsonc:1:110: warning: the secret B is required and has no value\n  fix: add B=… to ${join(root, ".dev.vars")}`,
   );
+});
+
+test("an unsupported binding is a warning in development, and an error in a deploy unless it may be missing", async (t) => {
+  const config = (reelpost: object) =>
+    JSON.stringify({
+      name: "w",
+      main: "index.js",
+      compatibility_date: "2026-10-01",
+      vectorize: [{ binding: "INDEX", index_name: "mail" }],
+      browser: { binding: "BROWSER" },
+      reelpost,
+    });
+  const root = await folder(t, { "wrangler.json": config({}), "index.js": "export default {};" });
+  const missing = [
+    { name: "BROWSER", product: "Browser Rendering" },
+    { name: "INDEX", product: "Vectorize" },
+  ];
+  const development = await read(root);
+  assert.deepEqual(development.missingBindings, missing);
+  assert.deepEqual(
+    development.warnings.map(({ message }) => message),
+    [
+      '"browser": reelpost does not support Browser Rendering: env.BROWSER is undefined',
+      '"vectorize": reelpost does not support Vectorize: env.INDEX is undefined',
+    ],
+  );
+  assert.match(
+    await refusal(root, { purpose: "deploy" }),
+    /error: "browser": reelpost does not support Browser Rendering\n +fix: remove it, or deploy without it: --allow-missing-bindings/,
+  );
+  assert.deepEqual((await read(root, { purpose: "deploy", allowMissing: true })).missingBindings, missing);
+  await writeFile(join(root, "wrangler.json"), config({ missing_bindings: "undefined" }));
+  assert.deepEqual((await read(root, { purpose: "deploy" })).missingBindings, missing);
 });

@@ -14,7 +14,6 @@ import { problemDetails, projectErrors } from "../errors.ts";
 import type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "../project.ts";
 import { checkDeployIds, makeBindings, type Purpose } from "./bindings.ts";
 import { checkAcrossFields } from "./checks.ts";
-import { judgeDate } from "./compatibility.ts";
 import { type EnvironmentView, checkEnvironment, viewEnvironment } from "./environment.ts";
 import { exists, findConfig, nearestFile, readConfigText } from "./find.ts";
 import {
@@ -24,6 +23,7 @@ import {
   inherited,
   perEnvironment,
 } from "./schema.ts";
+import { findMissingBindings } from "./missing-bindings.ts";
 import { readSecrets } from "./secrets.ts";
 
 export interface ReadProjectOptions {
@@ -35,6 +35,8 @@ export interface ReadProjectOptions {
   environment?: string;
   /** Default "dev". */
   purpose?: Purpose;
+  /** Deploys without the bindings that are not supported. Default false. */
+  allowMissing?: boolean;
   clock: Pick<Clock, "now">;
 }
 
@@ -47,6 +49,7 @@ export async function readProject({
   config,
   environment,
   purpose = "dev",
+  allowMissing = false,
   clock,
 }: ReadProjectOptions): Promise<Project> {
   const { file, others } = await findConfig(cwd, config);
@@ -66,7 +69,7 @@ export async function readProject({
   problems.push(...checked.problems, ...checkEnvironment(document, environment));
   const isObject = typeof document.value === "object" && document.value !== null;
   if (isObject && !problems.some(isAboutEnvironment))
-    problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose }));
+    problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose, allowMissing }));
   if (isObject && purpose === "deploy") problems.push(...checkDeployIds(document, view));
   const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root);
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
@@ -74,17 +77,16 @@ export async function readProject({
 
   const fields = environmentFields(checked.value, environment);
   const name = workerName(checked.value, environment)!;
-  const date = fields.compatibility_date!;
-  const verdict = judgeDate(date, clock.now());
   return {
     configFile: file,
     root,
     environment,
     name,
     main: resolve(root, fields.main!),
-    compatibilityDate: verdict.kind === "newer" ? verdict.use : date,
+    compatibilityDate: fields.compatibility_date!,
     compatibilityFlags: fields.compatibility_flags ?? [],
     bindings: makeBindings(fields, { workerName: name, purpose, secrets: purpose === "dev" ? secrets : [] }),
+    missingBindings: findMissingBindings(view),
     requiredSecrets: fields.secrets?.required ?? [],
     localSecrets: secrets.map((secret) => secret.name),
     limits: fields.limits?.cpu_ms === undefined ? undefined : { cpuMs: fields.limits.cpu_ms },

@@ -239,6 +239,10 @@ const reelpostFields = z.strictObject({
     .array(address)
     .optional()
     .meta({ description: "destinations that forward() and send() may reach", example: ["someone@example.com"] }),
+  missing_bindings: z
+    .enum(["error", "undefined"])
+    .optional()
+    .meta({ description: 'whether a deploy with unsupported bindings fails ("error") or leaves them undefined' }),
   smtp_port: port.optional().meta({ description: "port of the SMTP listener", example: 2525 }),
   egress: z
     .strictObject({

@@ -1,0 +1,33 @@
+import { NEWEST_COMPATIBILITY_DATE, type Script, type Version } from "../../../workers/index.ts";
+
+interface Notice {
+  code: number;
+  message: string;
+}
+
+const CODES = { newerDate: 100_301, noEffect: 100_302 } as const;
+
+/** `messages` of a successful upload: accepted parts that have no effect on this server. */
+export const uploadNotices = (
+  version: Pick<Version, "compatibilityDate">,
+  script?: Pick<Script, "logpush" | "placement" | "observability">,
+): Notice[] => [
+  ...(version.compatibilityDate > NEWEST_COMPATIBILITY_DATE
+    ? [
+        {
+          code: CODES.newerDate,
+          message: `The runtime of this server supports compatibility dates up to ${NEWEST_COMPATIBILITY_DATE}: the Worker runs with that date instead of ${version.compatibilityDate}.`,
+        },
+      ]
+    : []),
+  ...(script?.logpush === true ? [noEffect("logpush", "Use `wrangler tail` or the log of the server.")] : []),
+  ...(script?.placement != null ? [noEffect("placement", "Workers run on this server.")] : []),
+  ...(script?.observability?.["enabled"] === true
+    ? [noEffect("observability", "Use `wrangler tail` or the log of the server.")]
+    : []),
+];
+
+const noEffect = (field: string, instead: string): Notice => ({
+  code: CODES.noEffect,
+  message: `\`${field}\` is stored, but has no effect on this server. ${instead}`,
+});

@@ -1,0 +1,64 @@
+import { type ConfigDocument, type Problem, errorAt, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import type { Purpose } from "./bindings.ts";
+import { type EnvironmentView, isEmpty } from "./environment.ts";
+import { UNSUPPORTED } from "./schema.ts";
+
+/** A configured binding to a product that this program does not have: the worker reads undefined from env. */
+export interface MissingBinding {
+  name: string;
+  /** For example "Vectorize". */
+  product: string;
+}
+
+const OPTION = "--allow-missing-bindings";
+
+/** In development, a warning, because the rest of the worker still works; in a deploy, an error unless allowed. */
+export function checkUnsupported(
+  document: ConfigDocument,
+  view: EnvironmentView,
+  { purpose, allowMissing }: { purpose: Purpose; allowMissing: boolean },
+): Problem[] {
+  const allowed = allowMissing || valueAt(document.value, ["reelpost", "missing_bindings"]) === "undefined";
+  return unsupportedFields(view).map(({ field, product, names }): Problem => {
+    const place = document.locate(view.pathOf(field), "name");
+    const message = `"${field}": reelpost does not support ${product}`;
+    const missing =
+      names.length === 0
+        ? "it has no effect"
+        : `${names.map((name) => `env.${name}`).join(", ")} ${names.length === 1 ? "is" : "are"} undefined`;
+    if (allowed) return warningAt(place, `${message}: ${missing}`);
+    if (purpose === "dev")
+      return warningAt(place, `${message}: ${missing}`, `to deploy the worker, remove it or use ${OPTION}`);
+    return errorAt(
+      place,
+      message,
+      `remove it, or deploy without it: ${OPTION}, or "reelpost": { "missing_bindings": "undefined" }`,
+    );
+  });
+}
+
+/** Every unsupported binding of the environment. */
+export const findMissingBindings = (view: EnvironmentView): MissingBinding[] =>
+  unsupportedFields(view).flatMap(({ product, names }) => names.map((name) => ({ name, product })));
+
+function unsupportedFields(view: EnvironmentView) {
+  return Object.entries(UNSUPPORTED).flatMap(([field, product]) => {
+    const value = view.get(field);
+    return value === undefined || value === null || isEmpty(value) ? [] : [{ field, product, names: namesIn(value) }];
+  });
+}
+
+/** Names are in `binding`, or in `name` of the entries of a list. */
+function namesIn(value: unknown): string[] {
+  if (Array.isArray(value))
+    return value.flatMap((entry: unknown) => {
+      const name = valueAt(entry, ["binding"]) ?? valueAt(entry, ["name"]);
+      return typeof name === "string" ? [name] : [];
+    });
+  if (typeof value !== "object" || value === null) return [];
+  const { binding, ...rest } = value as Record<string, unknown>;
+  return [
+    ...(typeof binding === "string" ? [binding] : []),
+    ...Object.values(rest).filter(Array.isArray).flatMap(namesIn),
+  ];
+}

@@ -11,5 +11,5 @@ test("a process without free descriptors fails to start programs, reports it, an
   });
   const { run, live, answered, lost } = JSON.parse(stdout) as Record<string, string>;
   for (const text of [run, live, lost]) assert.match(text!, /EMFILE/);
-  assert.match(answered!, /could not start|EMFILE/);
+  assert.match(answered!, /could not be started|EMFILE/);
 });

@@ -11,21 +11,26 @@ export const types = defineCommand({
     "Reads the configuration and writes the type Env with every binding, variable and secret. Use it together with @cloudflare/workers-types.",
   options: {
     ...configOptions,
+    overwrite: { type: "boolean", summary: "replace the file although another program wrote it" },
     check: { type: "boolean", summary: "do not write; fail if the file is outdated" },
   },
   examples: [
     ["reelpost types", "after a change of the configuration"],
     ["reelpost types --check", "in a test or a CI job"],
   ],
-  async run({ config, env, check }, _, { cwd, clock, json, stdout, stderr }) {
+  async run({ config, env, check, overwrite }, _, { cwd, clock, env: variables, json, stdout, stderr }) {
     const { checkTypeDefinitions, writeTypes } = await import("../../workers/project/index.ts");
     const options = {
       cwd,
       clock,
+      env: variables,
       ...(config !== undefined && { config }),
       ...(env !== undefined && { environment: env }),
     };
-    const { project, file, changed } = await writeTypes(options, { check: check === true });
+    const { project, file, changed } = await writeTypes(options, {
+      check: check === true,
+      overwrite: overwrite === true,
+    });
     const name = relative(cwd, file);
     if (check === true && changed) throw commandErrors.typesOutdated({ file: name });
     const warnings = [...project.warnings, ...(await checkTypeDefinitions(project))];

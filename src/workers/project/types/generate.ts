@@ -5,6 +5,9 @@ import type { Project } from "../project.ts";
 
 export const TYPES_FILE = "worker-configuration.d.ts";
 
+/** In the first line of every file that this program writes. */
+export const GENERATED = "by `reelpost types`";
+
 /** Longer literals are not useful; the type is then string. */
 const MAX_LITERAL = 200;
 
@@ -21,7 +24,7 @@ export function generateTypes(project: Project, variants: readonly Project[] = [
   ];
   const members = bindings.map((binding) => `    ${propertyName(binding.name)}: ${typeOf(binding, variants)};`);
   const source = relative(project.root, project.configFile).split(sep).join("/");
-  return `// Generated from ${source} by \`reelpost types\`. Do not edit: changes are overwritten.
+  return `// Generated from ${source} ${GENERATED}. Do not edit: changes are overwritten.
 declare namespace Cloudflare {
   interface Env {
 ${members.join("\n")}${members.length === 0 ? "" : "\n"}  }

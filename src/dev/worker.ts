@@ -11,6 +11,7 @@ import {
   type ProjectBuild,
   type ThrownException,
   type WorkerRuntime,
+  watchedFiles,
 } from "../workers/index.ts";
 import type { EventReporter } from "./events.ts";
 import { coalesce } from "./rebuild.ts";
@@ -43,6 +44,8 @@ export interface DevWorkerOptions {
   config: string | undefined;
   /** Selects `env.<name>` of the configuration. */
   environment: string | undefined;
+  /** Variables of the process, which `.env` files may refer to. */
+  env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Receives build results and warnings. */
   report: EventReporter;
   clock: Clock;
@@ -58,11 +61,12 @@ export async function openDevWorker({
   cwd,
   config,
   environment,
+  env = {},
   report,
   clock,
   watch,
 }: DevWorkerOptions): Promise<DevWorker> {
-  let project = await readProject({ cwd, config, environment, clock });
+  let project = await readProject({ cwd, config, environment, env, clock });
   const { name } = project;
   let bundler: Bundler = createBundler(project, { cwd });
   let runtime: Deployer | undefined;
@@ -72,10 +76,14 @@ export async function openDevWorker({
   let reason: "start" | "change" | "key" = "start";
   let unknownBindings: EnvUse[] = [];
   let warned = "";
+  let commandIsCurrent = false;
+  let commandFiles: ReadonlySet<string> = new Set();
 
   const files = createFileWatch({
     onChange(changed) {
       if (changed.some((file) => project.files.includes(file))) readAgain = true;
+      // The command itself may write the main module.
+      if (changed.some((file) => file !== project.main && commandFiles.has(file))) commandIsCurrent = false;
       reason = "change";
       void work.request();
     },
@@ -86,8 +94,10 @@ export async function openDevWorker({
   const work = coalesce(async () => {
     const readSince = Date.now();
     const ok = (await readProjectAgain()) && (await buildAndDeploy());
+    const { command } = project.build;
+    if (watch && command !== undefined) commandFiles = new Set(await watchedFiles(command));
     if (watch)
-      await files.set([...project.files, ...bundler.watchFiles()], {
+      await files.set([...project.files, ...bundler.watchFiles(), ...commandFiles], {
         readSince: readSince - CLOCK_GRAIN_MS,
         anyNewFile: !ok,
       });
@@ -97,7 +107,7 @@ export async function openDevWorker({
     if (!readAgain) return true;
     readAgain = false;
     try {
-      const next = await readProject({ cwd, config, environment, clock });
+      const next = await readProject({ cwd, config, environment, env, clock });
       if (next.name !== name)
         report({
           event: "warning",
@@ -105,6 +115,7 @@ export async function openDevWorker({
         });
       await bundler.close();
       project = { ...next, name };
+      commandIsCurrent = false;
       bundler = createBundler(project, { cwd });
       return true;
     } catch (err) {
@@ -118,7 +129,9 @@ export async function openDevWorker({
   async function buildAndDeploy(): Promise<boolean> {
     const why = reason;
     try {
-      const build = await bundler.build();
+      const skipCommand = commandIsCurrent;
+      commandIsCurrent = true;
+      const build = await bundler.build({ skipCommand });
       // Deploys the build even if only line numbers differ: stack traces must show the new lines.
       if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
         report({ event: "unchanged", worker: name });
@@ -139,6 +152,7 @@ export async function openDevWorker({
       return true;
     } catch (err) {
       fail(err);
+      commandIsCurrent = false;
       return false;
     }
   }

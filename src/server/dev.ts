@@ -19,7 +19,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
   const basics: Basics = { clock, ids, log, lifecycle };
   reportSlowStop(lifecycle, report);
   try {
-    const workers = await openDevWorkers({ cwd, configs, environment, report, watch }, basics);
+    const workers = await openDevWorkers({ cwd, configs, environment, env, report, watch }, basics);
     const { settings } = await readSettings({ cwd, env });
     const { dataDir, ...addresses } = resolveDevSettings({ options, project: workers.defaultProject, settings, env });
     prepareDataDirectory(dataDir);

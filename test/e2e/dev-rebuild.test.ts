@@ -53,6 +53,25 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "four");
   });
 
+  it("runs the build command again if a file in its folder changes", async (t) => {
+    const folder = await makeProject(
+      t,
+      {
+        "pages/text.txt": "one",
+        "build.cjs": `const { readFileSync, writeFileSync } = require("node:fs");
+const text = readFileSync("pages/text.txt", "utf8");
+writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.stringify(text)}) };\`);`,
+      },
+      { main: "out.js", build: { command: "node build.cjs", watch_dir: "pages" } },
+    );
+    const server = await serve(t, folder);
+    assert.equal(await ask(server), "one");
+    const built = next(server, "built");
+    await writeProjectFile(folder, "pages/text.txt", "two");
+    await built;
+    assert.equal(await ask(server), "two");
+  });
+
   it("prints errors and keeps running the old version until they are fixed", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("good") });
     const server = await serve(t, folder);

@@ -31,12 +31,12 @@ export async function connectToApi(
 /** For requests that concern the token's user instead of an account. */
 export async function connectUser(
   given: Given,
-  { env, version, stderr }: CommandContext,
+  { cwd, env, version, stderr }: CommandContext,
   configuration?: Pick<ProjectTarget, "accountId">,
 ): Promise<{ api: Api; account: string | undefined; progress: Progress }> {
   const { url, token, account } = findCredentials(
     given,
-    env,
+    { ...(await readDotEnv(cwd)), ...env },
     await readLogin(loginFile(env)),
     configuration?.accountId,
   );
@@ -52,6 +52,17 @@ export async function connectUser(
     account,
     progress,
   };
+}
+
+/**
+ * `.env` of the working directory may contain the token and the account. Names for the hosted service are left out: its
+ * token would take precedence over the login to this server.
+ */
+async function readDotEnv(cwd: string): Promise<Record<string, string>> {
+  const { readDotEnvFiles } = await import("../../workers/project/index.ts");
+  const { vars } = await readDotEnvFiles(cwd, undefined);
+  const own = vars.filter(({ name }) => name.startsWith("REELPOST_"));
+  return Object.fromEntries(own.map(({ name, value }) => [name, value]));
 }
 
 async function onlyAccount(api: Api): Promise<string> {

@@ -30,7 +30,7 @@ export interface Prepared {
 
 export async function readForDeploy(
   { config, env, name, "allow-missing-bindings": allowMissing = false }: ReadValues,
-  { cwd, clock }: CommandContext,
+  { cwd, clock, env: variables }: CommandContext,
 ): Promise<Project> {
   const { readProject } = await import("../../workers/project/index.ts");
   const project = await readProject({
@@ -38,6 +38,7 @@ export async function readForDeploy(
     clock,
     purpose: "deploy",
     allowMissing,
+    env: variables,
     ...(config !== undefined && { config }),
     ...(env !== undefined && { environment: env }),
   });

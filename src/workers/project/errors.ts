@@ -17,6 +17,24 @@ export const projectErrors = defineErrors("project", {
     message: "Cannot read {file}: {reason}",
     fix: "Specify an existing file with --config.",
   },
+  typesNotGenerated: {
+    code: "E_TYPES_NOT_GENERATED",
+    http: 409,
+    message: "{file} was written neither by `reelpost types` nor by `wrangler types`.",
+    fix: "Move its content to another file, or replace it with --overwrite.",
+  },
+  redirectInvalid: {
+    code: "E_REDIRECT",
+    http: 400,
+    message: "{file} does not name a configuration file: {reason}",
+    fix: "Run the build that writes it, delete it, or select a configuration with --config.",
+  },
+  buildCommandFailed: {
+    code: "E_BUILD_COMMAND",
+    http: 400,
+    message: "The build command `{command}` {outcome}.\n\n{output}",
+    fix: 'Correct the command in "build" of the configuration, or run it in {cwd} to see the problem.',
+  },
 });
 
 /** The details of an error with problems: paths in its report are relative to `cwd`. */

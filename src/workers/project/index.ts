@@ -1,5 +1,7 @@
+export { watchedFiles } from "./bundle/build-command.ts";
 export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } from "./bundle/bundler.ts";
 export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat, isoDate } from "./config/compatibility.ts";
+export { readDotEnvFiles } from "./config/dot-env.ts";
 export { CONFIG_NAMES } from "./config/find.ts";
 export { type ReadProjectOptions, readProject } from "./config/read.ts";
 export { type ProjectTarget, type TargetDatabase, readProjectTarget } from "./config/target.ts";

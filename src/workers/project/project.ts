@@ -2,6 +2,7 @@ import type { Problem } from "../../kernel/config/index.ts";
 import type { EgressPolicy } from "../runtime/egress/policy.ts";
 import type { RuntimeLimits } from "../runtime/watchdog.ts";
 import type { Binding, ScriptLimits } from "../scripts/script.ts";
+import type { BuildCommand } from "./bundle/build-command.ts";
 import type { MissingBinding } from "./config/missing-bindings.ts";
 import type { ModuleRule } from "./config/rules.ts";
 
@@ -45,6 +46,8 @@ export interface Project {
 }
 
 export interface BuildSettings {
+  /** Runs before the bundler. */
+  command: BuildCommand | undefined;
   rules: ModuleRule[];
   define: Record<string, string>;
   alias: Record<string, string>;

@@ -401,3 +401,26 @@ test("a service worker may have every binding, but imports platform modules only
     /src\/index\.ts:1:30: error: a worker in service-worker format cannot import "cloudflare:email" at the top level\n.*\n.*\n {2}fix: export a default object from the main module, or import it in a listener: const module = await import\("cloudflare:email"\)/,
   );
 });
+
+test("the build command creates the main module; its failure is reported with its output", async (t) => {
+  const { root, bundler } = await project(
+    t,
+    {
+      "source.js": `export default { fetch: () => new Response("first") };`,
+      "build.js": `require("node:fs").cpSync("source.js", process.env.WRANGLER_COMMAND + ".js");`,
+    },
+    { config: { main: "dev.js", build: { command: "node build.js", watch_dir: "." } } },
+  );
+  assert.match(codeOf(await bundler.build()), /first/);
+  await writeFile(join(root, "source.js"), `export default { fetch: () => new Response("second") };`);
+  assert.match(codeOf(await bundler.build({ skipCommand: true })), /first/);
+  assert.match(codeOf(await bundler.build()), /second/);
+  await writeFile(join(root, "build.js"), `console.error("no such template"); process.exit(3);`);
+  assert.match(
+    await refusal(bundler),
+    /^The build command `node build\.js` exited with status 3\.\n\nno such template$/,
+  );
+  await rm(join(root, "dev.js"));
+  await writeFile(join(root, "build.js"), "");
+  assert.match(await refusal(bundler), /did not create .*dev\.js\.\n\n\(no output\)$/);
+});

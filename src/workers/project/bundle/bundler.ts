@@ -7,6 +7,7 @@ import { hasNodeCompat, hasNodePolyfills } from "../config/compatibility.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { Project } from "../project.ts";
 import { isBuildFailure, toProblems } from "./build-problems.ts";
+import { runBuildCommand } from "./build-command.ts";
 import { LOADERS, TARGET, detectFormat } from "./format.ts";
 import { type ModuleFiles, moduleFiles } from "./module-files.ts";
 import { nodePolyfills } from "./node-polyfills.ts";
@@ -15,10 +16,10 @@ import { collectUnbundled } from "./unbundled.ts";
 
 export interface Bundler {
   /**
-   * Builds, or rebuilds what has changed. Runs one build at a time; a call during a build waits for it. Rejects with
+   * Builds, or rebuilds what has changed. `skipCommand`: does not run the build command before. Runs one build at a time; a call during a build waits for it. Rejects with
    * UserError `buildFailed`, which contains every problem with its position and a code frame.
    */
-  build(): Promise<ProjectBuild>;
+  build(options?: { skipCommand?: boolean }): Promise<ProjectBuild>;
   /** Every file that the last build read, or tried to read if it failed. A change to any of them requires a rebuild. */
   watchFiles(): string[];
   close(): Promise<void>;
@@ -64,6 +65,7 @@ export function createBundler(
     | undefined;
   let builds = 0;
   let closed = false;
+  const closing = new AbortController();
   let watched = [project.main];
   let last: Promise<unknown> = Promise.resolve();
   const loaded = new Set<string>();
@@ -106,10 +108,13 @@ export function createBundler(
     return { format, ...collected, warnings: problems };
   }
 
-  async function build(): Promise<ProjectBuild> {
+  async function build(skipCommand: boolean): Promise<ProjectBuild> {
     if (closed) throw new Error("the bundler is closed");
     const started = performance.now();
     loaded.clear();
+    const { command } = project.build;
+    if (command !== undefined && !skipCommand)
+      await runBuildCommand(command, { main: project.main, mode, signal: closing.signal });
     try {
       const made = await (project.build.noBundle ? collect() : bundle());
       watched = made.files;
@@ -135,14 +140,16 @@ export function createBundler(
   }
 
   return {
-    build() {
-      const next = last.then(build, build);
+    build({ skipCommand = false } = {}) {
+      const start = () => build(skipCommand);
+      const next = last.then(start, start);
       last = next.catch(() => {});
       return next;
     },
     watchFiles: () => [...watched, project.build.tsconfig ?? join(project.root, "tsconfig.json")],
     async close() {
       closed = true;
+      closing.abort();
       await last;
       await bundling?.context.dispose();
       bundling = undefined;

@@ -159,11 +159,6 @@ function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, pur
           },
         ]),
     {
-      ...at("build", "command"),
-      message: 'the build command is not run: reelpost bundles "main" itself',
-      fix: 'run it yourself first, and point "main" at its output with "no_bundle": true',
-    },
-    {
       ...at("tail_consumers"),
       message: '"tail_consumers" has no effect: tail workers are not supported yet',
       fix: "read the logs in the console",

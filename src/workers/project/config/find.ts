@@ -13,16 +13,39 @@ interface FoundConfig {
   others: string[];
 }
 
-/** The given file, or the first of CONFIG_NAMES found in `cwd` or a parent folder. */
+/** Build tools write here which configuration to use instead of the one of the user. */
+const REDIRECT = join(".wrangler", "deploy", "config.json");
+
+/**
+ * The given file; otherwise the file that `.wrangler/deploy/config.json` names, or the first of CONFIG_NAMES, whichever
+ * is found first in `cwd` or a parent folder. Throws configurationMissing, redirectInvalid.
+ */
 export async function findConfig(cwd: string, named?: string): Promise<FoundConfig> {
   if (named !== undefined) return { file: resolve(cwd, named), others: [] };
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const redirect = join(folder, REDIRECT);
+    if (await exists(redirect)) return { file: await followRedirect(redirect), others: [] };
     const present = await Promise.all(CONFIG_NAMES.map((name) => exists(join(folder, name))));
     const [first, ...others] = CONFIG_NAMES.filter((_, i) => present[i]);
     if (first !== undefined) return { file: join(folder, first), others };
     if (folder === dirname(folder))
       throw projectErrors.configurationMissing({ folder: resolve(cwd), names: CONFIG_NAMES.join(", ") });
   }
+}
+
+async function followRedirect(file: string): Promise<string> {
+  const text = await readConfigText(file);
+  const invalid = (reason: string) => projectErrors.redirectInvalid({ file, reason });
+  let path: unknown;
+  try {
+    ({ configPath: path } = JSON.parse(text) as { configPath?: unknown });
+  } catch (thrown) {
+    throw invalid(messageOf(thrown));
+  }
+  if (typeof path !== "string") throw invalid('it has no "configPath"');
+  const target = resolve(dirname(file), path);
+  if (!(await exists(target))) throw invalid(`${target} does not exist`);
+  return target;
 }
 
 export async function readConfigText(file: string): Promise<string> {

@@ -104,6 +104,7 @@ test("a file with every field becomes a project", async (t) => {
     },
     limits: { cpuMs: 50 },
     build: {
+      command: undefined,
       rules: [{ type: "Text", globs: ["**/*.md"], fallthrough: true }],
       define: { FLAG: "true" },
       alias: { x: "./src/x.ts" },
@@ -122,7 +123,7 @@ test("a file with every field becomes a project", async (t) => {
       limits: { emailWallMs: 1000 },
     },
     warnings: [],
-    files: [join(root, "wrangler.jsonc"), join(root, ".dev.vars")],
+    files: ["wrangler.jsonc", ".dev.vars", ".env", ".env.local"].map((name) => join(root, name)),
   });
 });
 
@@ -377,4 +378,60 @@ test("an unsupported binding is a warning in development, and an error in a depl
   assert.deepEqual((await read(root, { purpose: "deploy", allowMissing: true })).missingBindings, missing);
   await writeFile(join(root, "wrangler.json"), config({ missing_bindings: "undefined" }));
   assert.deepEqual((await read(root, { purpose: "deploy" })).missingBindings, missing);
+});
+
+test("secrets in .env files: later files override, variables are expanded, .dev.vars replaces them", async (t) => {
+  const root = await folder(t, {
+    "wrangler.jsonc": `{ ${minimal}, "kv_namespaces": [{ "binding": "KV", "id": "k" }], "env": { "staging": {} } }`,
+    ".env":
+      'HOST=example.com\nURL="https://${HOST}/a"\nPRICE=\\$5\nPORT=${PORT_OF_PROCESS:-8080}\nKV=for-another-tool\nnot an assignment\n',
+    ".env.local": "HOST=localhost\n",
+    ".env.staging": "HOST=staging.example.com\n",
+  });
+  const secrets = async (options: Partial<ReadProjectOptions> = {}) =>
+    Object.fromEntries(
+      (await read(root, options)).bindings.flatMap((binding) =>
+        binding.type === "secret_text" ? [[binding.name, binding.text]] : [],
+      ),
+    );
+  assert.deepEqual(await secrets(), {
+    HOST: "localhost",
+    URL: "https://localhost/a",
+    PRICE: "$5",
+    PORT: "8080",
+  });
+  assert.equal((await secrets({ environment: "staging" }))["URL"], "https://staging.example.com/a");
+  assert.deepEqual(await secrets({ env: { CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV: "false" } }), {});
+  const included = await secrets({
+    env: { CLOUDFLARE_INCLUDE_PROCESS_ENV: "true", PORT_OF_PROCESS: "1", HOST: "own" },
+  });
+  assert.deepEqual([included["PORT"], included["URL"], included["PORT_OF_PROCESS"]], ["1", "https://own/a", "1"]);
+  assert.match(await warnings(root), /\.env:6:1: warning: this line is not NAME=value/);
+  await writeFile(join(root, ".dev.vars"), "ONLY=this\n");
+  assert.deepEqual(await secrets(), { ONLY: "this" });
+});
+
+test(".wrangler/deploy/config.json replaces the configuration, unless --config is given", async (t) => {
+  const root = await folder(t, {
+    "wrangler.jsonc": `{ ${minimal} }`,
+    ".wrangler/deploy/config.json": JSON.stringify({ configPath: "../../dist/wrangler.json" }),
+    "dist/wrangler.json": JSON.stringify({
+      name: "built",
+      main: "index.js",
+      compatibility_date: DATE,
+      no_bundle: true,
+      topLevelName: "mail",
+      userConfigPath: "../wrangler.jsonc",
+      definedEnvironments: [],
+    }),
+    "dist/index.js": "export default {};",
+  });
+  const built = await read(root);
+  assert.deepEqual([built.name, built.main, built.warnings], ["built", join(root, "dist/index.js"), []]);
+  assert.equal((await read(root, { config: "wrangler.jsonc" })).name, "mail");
+  await rm(join(root, "dist/wrangler.json"));
+  assert.match(
+    await refusal(root),
+    /^<root>\/\.wrangler\/deploy\/config\.json does not name a configuration file: .* does not exist$/,
+  );
 });

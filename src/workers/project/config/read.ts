@@ -6,6 +6,7 @@ import {
   errorAt,
   errorsOf,
   parseDocument,
+  valueAt,
   warningAt,
   warningsOf,
 } from "../../../kernel/config/index.ts";
@@ -37,6 +38,8 @@ export interface ReadProjectOptions {
   purpose?: Purpose;
   /** Deploys without the bindings that are not supported. Default false. */
   allowMissing?: boolean;
+  /** Variables of the process. Default {}. */
+  env?: Readonly<Record<string, string | undefined>>;
   clock: Pick<Clock, "now">;
 }
 
@@ -50,6 +53,7 @@ export async function readProject({
   environment,
   purpose = "dev",
   allowMissing = false,
+  env = {},
   clock,
 }: ReadProjectOptions): Promise<Project> {
   const { file, others } = await findConfig(cwd, config);
@@ -71,7 +75,7 @@ export async function readProject({
   if (isObject && !problems.some(isAboutEnvironment))
     problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose, allowMissing }));
   if (isObject && purpose === "deploy") problems.push(...checkDeployIds(document, view));
-  const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root);
+  const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root, env);
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
   if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
 
@@ -105,6 +109,8 @@ const isAboutEnvironment = ({ message }: Problem) => message.startsWith("there i
 
 async function checkMain(document: ConfigDocument, view: EnvironmentView, root: string): Promise<Problem[]> {
   const main = view.get("main");
+  // The build command creates the file.
+  if (valueAt(view.get("build"), ["command"]) !== undefined) return [];
   if (typeof main !== "string" || main === "" || (await exists(resolve(root, main)))) return [];
   const near = await nearestFile(resolve(root, main));
   const fix =
@@ -135,7 +141,16 @@ export function workerName(
 }
 
 function buildSettings(fields: EnvironmentFields, configuration: ConfigurationFields, root: string): BuildSettings {
+  const { command, cwd = ".", watch_dir = "src" } = fields.build ?? {};
   return {
+    command:
+      command === undefined || command === ""
+        ? undefined
+        : {
+            command,
+            cwd: resolve(root, cwd),
+            watchFolders: [watch_dir].flat().map((folder) => resolve(root, cwd, folder)),
+          },
     rules: (fields.rules ?? []).map(({ type, globs, fallthrough }) => ({
       type,
       globs,

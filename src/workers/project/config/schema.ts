@@ -158,7 +158,14 @@ export const inherited = {
     })
     .optional()
     .meta({ example: { crons: ["*/5 * * * *"] } }),
-  build: passedOver,
+  build: z
+    .looseObject({
+      command: z.string().optional(),
+      cwd: z.string().optional(),
+      watch_dir: z.union([z.string(), z.array(z.string())]).optional(),
+    })
+    .optional()
+    .meta({ example: { command: "npm run build" } }),
   tail_consumers: passedOver,
   streaming_tail_consumers: passedOver,
   cache: passedOver,
@@ -291,6 +298,12 @@ const topLevelOnly = {
     .optional()
     .meta({ example: { port: 8787 } }),
   keep_vars: z.boolean().optional(),
+  // Written by build tools into the configuration that they generate.
+  configPath: passedOver,
+  userConfigPath: passedOver,
+  topLevelName: passedOver,
+  definedEnvironments: passedOver,
+  targetEnvironment: passedOver,
   legacy_env: passedOver,
   send_metrics: passedOver,
   reelpost: reelpostFields.optional().meta({ example: { verified_addresses: ["someone@example.com"] } }),

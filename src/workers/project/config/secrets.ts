@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
   type ConfigDocument,
@@ -8,9 +7,10 @@ import {
   valueAt,
   warningAt,
 } from "../../../kernel/config/index.ts";
-import { messageOf } from "../../../kernel/errors.ts";
 import { bindingPlaces } from "./checks.ts";
 import { type DevVar, parseDevVars } from "./dev-vars.ts";
+import { dotEnvNames, expandVariables, readDotEnvFiles } from "./dot-env.ts";
+import { readIfPresent, unreadable } from "./secret-file.ts";
 import type { EnvironmentView } from "./environment.ts";
 
 interface ReadSecrets {
@@ -20,40 +20,50 @@ interface ReadSecrets {
   files: string[];
 }
 
-/**
- * Secrets for local development are stored alongside the configuration: in `.dev.vars.<environment>` if it exists,
- * otherwise in `.dev.vars`; the two are never merged. If the configuration lists `secrets.required`, only those are
- * read, and a missing one causes a warning.
- */
-export async function readSecrets(document: ConfigDocument, view: EnvironmentView, root: string): Promise<ReadSecrets> {
-  const files = [...(view.name === undefined ? [] : [join(root, `.dev.vars.${view.name}`)]), join(root, ".dev.vars")];
-  for (const file of files) {
-    const text = await readIfThere(file);
-    if (text === undefined) continue;
-    if (typeof text !== "string")
-      return {
-        secrets: [],
-        files,
-        problems: [errorAt({ file }, `the secrets cannot be read: ${messageOf(text.error)}`)],
-      };
-    const { vars, problems } = parseDevVars(file, text);
-    const required = requiredNames(view);
-    const secrets = required === undefined ? vars : vars.filter(({ name }) => required.includes(name));
-    return {
-      secrets,
-      files,
-      problems: [...problems, ...nameClashes(secrets, file, document, view), ...missing(secrets, document, view, file)],
-    };
-  }
-  return { secrets: [], files, problems: missing([], document, view, files.at(-1)!) };
-}
+type Variables = Record<string, string | undefined>;
 
-async function readIfThere(file: string): Promise<string | { error: unknown } | undefined> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT" ? undefined : { error };
+/**
+ * Secrets for local development, alongside the configuration. `.dev.vars.<environment>` takes precedence over
+ * `.dev.vars`; the two are never merged. Without either, `.env`, `.env.local`, `.env.<environment>` and
+ * `.env.<environment>.local` are merged, later ones first, unless CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV is "false".
+ * If the configuration lists `secrets.required`, only those are read, and a missing one causes a warning.
+ */
+export async function readSecrets(
+  document: ConfigDocument,
+  view: EnvironmentView,
+  root: string,
+  env: Variables = {},
+): Promise<ReadSecrets> {
+  const inRoot = (names: readonly string[]) => names.map((name) => join(root, name));
+  const devVars = inRoot([...(view.name === undefined ? [] : [`.dev.vars.${view.name}`]), ".dev.vars"]);
+  const hasDotEnv = env["CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"] !== "false";
+  const files = [...devVars, ...(hasDotEnv ? inRoot(dotEnvNames(view.name)) : [])];
+  const required = requiredNames(view);
+  const finish = (vars: readonly DevVar[], problems: readonly Problem[], file: string): ReadSecrets => {
+    const secrets = required === undefined ? [...vars] : vars.filter(({ name }) => required.includes(name));
+    return { secrets, files, problems: [...problems, ...missing(secrets, document, view, file)] };
+  };
+
+  for (const file of devVars) {
+    const text = await readIfPresent(file);
+    if (text === undefined) continue;
+    if (typeof text !== "string") return { secrets: [], files, problems: [unreadable(file, text.error)] };
+    const { vars, problems } = parseDevVars(file, text);
+    return finish(vars, [...problems, ...nameClashes(vars, file, document, view)], file);
   }
+
+  const { vars, problems } = hasDotEnv ? await readDotEnvFiles(root, view.name) : { vars: [], problems: [] };
+  const included = required !== undefined || env["CLOUDFLARE_INCLUDE_PROCESS_ENV"] === "true" ? env : {};
+  const values = expandVariables(vars, included);
+  // Other tools share these files: a name that is a binding is for them.
+  const bindings = new Set(
+    bindingPlaces(document, view).flatMap(({ name, kind }) => (kind === "binding" ? [name] : [])),
+  );
+  return finish(
+    values.filter(({ name }) => !bindings.has(name)),
+    problems,
+    devVars.at(-1)!,
+  );
 }
 
 function requiredNames(view: EnvironmentView): string[] | undefined {

@@ -1,0 +1,62 @@
+import { spawn } from "node:child_process";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { exists } from "../config/find.ts";
+import { projectErrors } from "../errors.ts";
+
+/** `build` of the configuration: a command that creates the main module, for example another bundler. */
+export interface BuildCommand {
+  /** Runs in a shell. */
+  command: string;
+  /** Absolute path. */
+  cwd: string;
+  /** A change in one of these folders runs the command again. Absolute paths. */
+  watchFolders: string[];
+}
+
+const TIMEOUT_MS = 10 * 60_000;
+const OUTPUT_LIMIT = 16 * 1024;
+const MAX_WATCHED = 2000;
+
+/** Runs the command. Throws buildCommandFailed with the end of its output, also if it does not create `main`. */
+export async function runBuildCommand(
+  { command, cwd }: BuildCommand,
+  { main, mode, signal }: { main: string; mode: "development" | "production"; signal: AbortSignal },
+): Promise<void> {
+  const child = spawn(command, {
+    cwd,
+    shell: true,
+    stdio: ["ignore", "pipe", "pipe"],
+    // Scripts written for wrangler read this variable.
+    env: { ...process.env, WRANGLER_COMMAND: mode === "development" ? "dev" : "deploy" },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => (output = (output + text).slice(-OUTPUT_LIMIT)));
+  const outcome = await new Promise<string | undefined>((resolve) => {
+    child.once("error", (err) => resolve(err.name === "AbortError" ? "was stopped" : `did not start: ${err.message}`));
+    child.once("close", (code, killedBy) =>
+      resolve(code === 0 ? undefined : code === null ? `was killed by ${killedBy}` : `exited with status ${code}`),
+    );
+  });
+  const failure = outcome ?? ((await exists(main)) ? undefined : `did not create ${main}`);
+  if (failure !== undefined)
+    throw projectErrors.buildCommandFailed({ command, cwd, outcome: failure, output: output.trim() || "(no output)" });
+}
+
+/** The files whose change runs the command again, at most 2,000; packages and hidden folders are left out. */
+export async function watchedFiles({ watchFolders }: Pick<BuildCommand, "watchFolders">): Promise<string[]> {
+  const found: string[] = [];
+  const pending = [...watchFolders];
+  for (let folder = pending.shift(); folder !== undefined && found.length < MAX_WATCHED; folder = pending.shift()) {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) pending.push(path);
+      else if (entry.isFile() && found.length < MAX_WATCHED) found.push(path);
+    }
+  }
+  return found;
+}

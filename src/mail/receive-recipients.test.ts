@@ -211,6 +211,30 @@ test("retries a queued message for one recipient, including the waitUntil() work
   });
 });
 
+test("a forward() in waitUntil() that the next hop rejects is reported to the sender", async () => {
+  const forwardLater = (...to: string[]): ReceiverOptions["runtime"] => ({
+    email: async (_script, _mail, actions) => ({
+      outcome: "ok",
+      pending: true,
+      ended: Promise.allSettled(to.map((address) => actions.forward(address, []))).then(() => {}),
+    }),
+  });
+  const transport = memoryTransport((rcpt) => {
+    const code = Number(/^(\d{3})@/.exec(rcpt)?.[1] ?? 250);
+    if (code === 250) return { rcpt, ok: true };
+    return { rcpt, ok: false, temporary: code < 500, reply: { code, enhanced: `${(code / 100) | 0}.1.1`, text: "no" } };
+  });
+  const replies = async (...to: string[]) => {
+    const { receive } = await setUp({ runtime: forwardLater(...to), transport });
+    return receive(["w@here.example"]);
+  };
+  assert.deepEqual(await replies("550@there.example"), ["550 5.1.1 no"]);
+  assert.deepEqual(await replies("451@there.example"), ["451 4.1.1 no"]);
+  assert.deepEqual(await replies("ok@there.example"), ["ok"]);
+  // The worker had another destination for the message.
+  assert.deepEqual(await replies("550@there.example", "ok@there.example"), ["ok"]);
+});
+
 test("a bounce queued because other recipients already had the message is processed as a bounce again", async () => {
   const { receiver, spool } = await setUp({ bounces });
   const mail = {

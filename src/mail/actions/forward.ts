@@ -3,7 +3,7 @@ import { addressKey, domainOf, parseAddress, type HeaderField, type Mailbox } fr
 import type { EmailSendResult } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
-import { formatField, prepend, type DeliveryResult, type Transport } from "../messages/index.ts";
+import { formatField, prepend, type DeliveryResult, type SmtpReply, type Transport } from "../messages/index.ts";
 import { checkForwardHeaders } from "../sending/index.ts";
 import type { LiveMail } from "./live-mail.ts";
 
@@ -28,13 +28,15 @@ interface Options {
   forwarding?: Pick<Forwarding, "forward"> | undefined;
   ids: Pick<Ids, "messageId">;
   rules: ForwardRules;
+  /** Called with the reply of a next hop that rejected the message, before forward() throws. */
+  onRejected?(reply: SmtpReply): void;
 }
 
 /**
  * `message.forward()`: resolves once the next hop has accepted the message. The body is passed on byte for byte; X-
  * headers are added on top.
  */
-export function createForward({ live, transport, forwarding, ids, rules }: Options) {
+export function createForward({ live, transport, forwarding, ids, rules, onRejected }: Options) {
   const destinations = new Set<string>();
 
   async function check(text: string): Promise<Mailbox> {
@@ -99,7 +101,9 @@ export function createForward({ live, transport, forwarding, ids, rules }: Optio
     const destination = await check(recipient);
     const messageId = ids.messageId(domainOf(live.from) || domainOf(live.to));
     try {
-      throwFailure(await send(messageId, [destination.address], extra));
+      const results = await send(messageId, [destination.address], extra);
+      for (const result of results) if (!result.ok) onRejected?.(result.reply);
+      throwFailure(results);
     } catch (err) {
       destinations.delete(addressKey(destination));
       throw err;

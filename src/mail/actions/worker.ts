@@ -2,13 +2,15 @@ import { Readable } from "node:stream";
 import type { Clock, Ids } from "../../kernel/index.ts";
 import type { EmailOutcome, MailActions, WorkerRuntime } from "../../workers/index.ts";
 import type { Forwarding } from "../forwarding/index.ts";
-import type { Outbound, Trace, TraceEvent, Transport, Spool } from "../messages/index.ts";
+import type { Outbound, SmtpReply, Spool, Trace, TraceEvent, Transport } from "../messages/index.ts";
 import { createForward, type ForwardRules } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
 import { createReply } from "./reply.ts";
 
 /** The result of a worker's handling of a message. */
-export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended"> {
+export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended" | "pending"> {
+  /** The last reply of a next hop to forward(), if every forward() so far was rejected. */
+  rejectedForward(): SmtpReply | undefined;
   /** The reason passed to setReject(), unchanged. */
   rejectReason?: string;
   forwards: { recipient: string; headers: [name: string, value: string][]; messageId: string }[];
@@ -81,7 +83,15 @@ export function createWorkerAction({
       recordStep("replied", { from: mail.from, to: mail.to, messageId: mail.messageId });
     }
 
-    const forward = createForward({ live, transport, forwarding, ids, rules });
+    let rejectedForward: SmtpReply | undefined;
+    const forward = createForward({
+      live,
+      transport,
+      forwarding,
+      ids,
+      rules,
+      onRejected: (reply) => (rejectedForward = reply),
+    });
     const actions: MailActions = {
       async forward(recipient, headers) {
         const { messageId } = await forward(recipient, headers);
@@ -113,6 +123,8 @@ export function createWorkerAction({
     return {
       outcome: outcome.outcome,
       ended: outcome.ended,
+      ...(outcome.pending === true && { pending: true }),
+      rejectedForward: () => (forwards.length > 0 ? undefined : rejectedForward),
       forwards,
       replies,
       events,

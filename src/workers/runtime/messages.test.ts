@@ -163,6 +163,7 @@ describe("a message in a worker", () => {
       mailOf(),
       actions,
     );
+    assert.equal(outcome.pending, true);
     await outcome.ended;
     assert.deepEqual(
       invocations.at(-1)!.logs.map((log) => log.message),
@@ -172,6 +173,7 @@ describe("a message in a worker", () => {
     const stolen = await run(
       `message.setReject(await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": "guess" }, body: "{}" }).then(async (r) => r.status + await r.text()))`,
     );
+    assert.equal(stolen.pending, false);
     assert.match(stolen.rejected!, /^410.*its event has ended/);
   });
 
@@ -194,9 +196,9 @@ describe("a message in a worker", () => {
     const source = `import { waitUntil } from "cloudflare:workers"; export default { email(message) { waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then(() => console.log("sent"))) } }`;
     for (const content of [source, Buffer.from(source)]) {
       await runtime.deploy(scriptOf("", { modules: [{ name: "index.js", kind: "esm", content }] }));
-      await (
-        await runtime.email("test", mailOf(), actions)
-      ).ended;
+      const outcome = await runtime.email("test", mailOf(), actions);
+      assert.equal(outcome.pending, true);
+      await outcome.ended;
       assert.deepEqual(
         invocations.at(-1)!.logs.map((log) => log.message),
         [["sent"]],

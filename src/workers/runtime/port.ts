@@ -77,6 +77,8 @@ export interface InvocationOutcome {
 export interface EmailOutcome extends InvocationOutcome {
   /** The reason passed to setReject(), unchanged. */
   rejected?: string;
+  /** waitUntil() was called: its work may still act on the message until `ended`. */
+  pending?: boolean;
   /** Resolves when the handler's waitUntil() work has ended too: a reply may be sent from there after the response. */
   ended: Promise<void>;
 }

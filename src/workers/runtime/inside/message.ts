@@ -139,12 +139,13 @@ export async function dispatch(
 ): Promise<Response> {
   const verdict: Verdict = {};
   const before = sounds;
-  listenTo(context);
+  let pending = alwaysTail;
+  listenTo(context, () => (pending = true));
   const answer = await run(async () => {
     const { meta, raw } = await open(request);
     await handle(new ForwardableMessage(meta, raw, verdict));
   });
-  return answerWith({ ...answer, rejected: verdict.rejected }, before, alwaysTail);
+  return answerWith({ ...answer, rejected: verdict.rejected, pending }, before, alwaysTail);
 }
 
 /**

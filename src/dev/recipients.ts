@@ -31,5 +31,5 @@ const claimant = (pattern: string, workers: readonly Claims[]) =>
  * Whether a worker may send to `address`. A configuration without a list of verified addresses allows all: no mail is
  * delivered from this server.
  */
-export const isVerified = (address: string, lists: (readonly string[] | undefined)[]): boolean =>
-  lists.some((list) => list === undefined || list.some((one) => one.toLowerCase() === address.toLowerCase()));
+export const isVerified = (address: string, verified: readonly string[] | undefined): boolean =>
+  verified === undefined || verified.some((other) => other.toLowerCase() === address.toLowerCase());

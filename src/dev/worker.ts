@@ -3,6 +3,7 @@ import { messageOf, UserError, type Clock } from "../kernel/index.ts";
 import {
   createBundler,
   explainException,
+  explainStartError,
   inspectProject,
   readProject,
   type Bundler,
@@ -136,7 +137,10 @@ export async function openDevWorker({
       if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
         report({ event: "unchanged", worker: name });
       } else {
-        await runtime!.deploy(build.script);
+        await runtime!.deploy(build.script).catch(async (err: unknown) => {
+          await inspect(build);
+          throw withExplanation(err, explainStartError(messageOf(err), project, unknownBindings));
+        });
         running = build;
         report({
           event: "built",
@@ -209,6 +213,9 @@ export async function openDevWorker({
     },
   };
 }
+
+const withExplanation = (err: unknown, explanation: string | undefined): unknown =>
+  explanation === undefined ? err : new Error(`${messageOf(err)}\n${explanation}`, { cause: err });
 
 /** The kernel's file timestamps are coarser than Date.now(). */
 const CLOCK_GRAIN_MS = 10;

@@ -46,6 +46,19 @@ describe("workers of several configurations", () => {
     );
   });
 
+  it("may send only to the addresses that their own configuration lists", async (t) => {
+    const workers = await open(t, {
+      "a.json": { name: "inbox", reelpost: { verified_addresses: ["ada@example.org"] } },
+      "b.json": { name: "shop" },
+    });
+    const allowed = (script: string) =>
+      ["ada@example.org", "eve@example.org"].filter((address) => workers.isVerified(address, { script }));
+    assert.deepEqual(
+      [allowed("inbox"), allowed("shop")],
+      [["ada@example.org"], ["ada@example.org", "eve@example.org"]],
+    );
+  });
+
   it("are started and report their versions and problems", async (t) => {
     const workers = await open(t, { "a.json": { name: "inbox" }, "b.json": { name: "shop" } });
     assert.match(workers.unavailable("shop")!, /is being built/);

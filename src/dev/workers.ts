@@ -20,8 +20,8 @@ export interface DevWorkers {
   workerFor(recipient: string): string;
   /** True if the configuration of this worker, and no earlier one, lists the address. */
   claims(name: string, address: string): boolean;
-  /** True if a worker may send to the address. */
-  isVerified(address: string): boolean;
+  /** True if the worker may send to the address. */
+  isVerified(address: string, worker: { script: string }): boolean;
   /** For users: names, configuration files relative to the working directory, and bindings. */
   describe(): { name: string; config: string; bindings: Binding[] }[];
   /** For monitoring: the running versions, and why a worker has none. */
@@ -70,11 +70,7 @@ export async function openDevWorkers(
     explain: (name, exception) => byName.get(name)?.explain(exception),
     workerFor: (recipient) => workerFor(recipient, claims()),
     claims: (name, address) => claimedBy(address, claims()) === name,
-    isVerified: (address) =>
-      isVerified(
-        address,
-        projects().map(({ reelpost }) => reelpost.verifiedAddresses),
-      ),
+    isVerified: (address, { script }) => isVerified(address, byName.get(script)?.project.reelpost.verifiedAddresses),
     describe: () =>
       workers.map(({ name, project: { configFile, bindings } }) => ({
         name,

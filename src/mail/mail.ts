@@ -192,7 +192,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     runtime: { email: (name, mail, actions) => workers.email(workerNamed(name), mail, actions) },
     route: createRecipientRoute({ settings, resolve, scripts, reports, sends }),
     rules: {
-      isVerified: async (address, account) =>
+      isVerified: async (address, { account }) =>
         account === undefined || (await routing.addresses.stateOf(account, address)) === "verified",
     },
     transport,

@@ -95,6 +95,23 @@ writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.str
     assert.equal(await ask(server), "found");
   });
 
+  it("explains why the runtime rejects the code", async (t) => {
+    const folder = await makeProject(
+      t,
+      { "src/index.ts": answering("good") },
+      { compatibility_date: "2024-01-01", vars: { MODE: "test" } },
+    );
+    const server = await serve(t, folder);
+    for (const [source, explanation] of [
+      [`import os from "node:os"; export const name = os.type(); ${answering("never")}`, /\nFix: Add "nodejs_compat" to compatibility_flags\.$/],
+      [`export const mode = MODE; ${answering("never")}`, /\nFix: Use env\.MODE\.$/],
+    ] as const) {
+      const failed = next(server, "build-failed");
+      await writeProjectFile(folder, "src/index.ts", source);
+      assert.match((await failed).message, explanation);
+    }
+  });
+
   it("keeps running the old version if the runtime rejects the new code", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": answering("good") });
     const server = await serve(t, folder);

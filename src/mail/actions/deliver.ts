@@ -76,7 +76,7 @@ export function createDeliver({
         const result = workerResult(rcpt, handled, envelope);
         if (!result.ok || handled.pending !== true) return { result, ended: handled.ended };
         // A forward() in waitUntil() may still fail. The sender waits for the reply (RFC 5321 4.5.3.2.6: ten minutes),
-        // so it learns about the failure; after a 250, nobody would.
+        // so it learns about the failure, which a 250 would hide.
         await handled.ended.catch(() => {});
         const reply = handled.rejectedForward();
         return { result: reply === undefined ? result : refusedWith(rcpt, reply) };

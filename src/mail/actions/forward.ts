@@ -10,10 +10,10 @@ import type { LiveMail } from "./live-mail.ts";
 /** The destinations that forward() may reach. */
 export interface ForwardRules {
   /**
-   * Whether an address is a verified destination (of this account, if there are accounts). If omitted, every address
-   * is.
+   * Whether an address is a verified destination of the worker (of its account, if there are accounts). If omitted,
+   * every address is.
    */
-  isVerified?: (address: string, account?: string) => boolean | Promise<boolean>;
+  isVerified?: (address: string, worker: Pick<LiveMail, "script" | "account">) => boolean | Promise<boolean>;
   /** Whether mail to `address` would come back to `script`. This is always true of the message's own recipient. */
   leadsTo?: (address: string, script: string) => boolean | Promise<boolean>;
 }
@@ -48,7 +48,7 @@ export function createForward({ live, transport, forwarding, ids, rules, onRejec
     // Added before the first await: two concurrent calls must not both pass.
     destinations.add(addressKey(destination));
     try {
-      if (rules.isVerified && !(await rules.isVerified(address, live.account)))
+      if (rules.isVerified && !(await rules.isVerified(address, live)))
         throw mailErrors.destinationNotVerified({ address });
       if (isRecipient(live, destination) || (await rules.leadsTo?.(address, live.script)))
         throw mailErrors.sameWorker({ address });

@@ -286,7 +286,7 @@ test("passes on the DSN parameters, with the recipient the sender used", async (
 test("a worker's forward and reply: X- headers on top, signed, from the domain that received the message", async (t) => {
   const { sink, take, events } = await setUp(t, {
     routes: () => ({ kind: "worker", script: "acc/w", account: "acc", zone: "one" }),
-    receiver: { rules: { isVerified: (address, account) => account === "acc" && address === "bob@there.example" } },
+    receiver: { rules: { isVerified: (address, { account }) => account === "acc" && address === "bob@there.example" } },
     handlers: {
       async "acc/w"({ headers }, actions) {
         const id = headers.find(([name]) => name === "Message-ID")![1];

@@ -15,7 +15,7 @@ interface SendEmailOptions {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "messageId">;
   /** True if the owner of an address has confirmed it. If omitted, every address counts as verified. */
-  isVerified?: (address: string) => boolean | Promise<boolean>;
+  isVerified?: (address: string, sender: { script: string }) => boolean | Promise<boolean>;
   limits?: Partial<SendLimits>;
 }
 
@@ -46,9 +46,9 @@ export function createSendEmail({
 }: SendEmailOptions): SendEmailPort {
   const limits = { ...DEFAULT_SEND_LIMITS, ...given };
 
-  async function sizeLimit(recipients: Mailbox[]): Promise<number> {
+  async function sizeLimit(recipients: Mailbox[], caller: SendEmailCaller): Promise<number> {
     if (isVerified === undefined) return limits.verifiedMessageBytes;
-    const verified = await Promise.all(recipients.map(({ address }) => isVerified(address)));
+    const verified = await Promise.all(recipients.map(({ address }) => isVerified(address, caller)));
     return verified.every(Boolean) ? limits.verifiedMessageBytes : limits.messageBytes;
   }
 
@@ -83,7 +83,7 @@ export function createSendEmail({
       const to = address(toText ?? onlyDestination(caller.binding), "to");
       checkSender(caller.binding, from);
       checkRecipients(caller.binding, [to]);
-      const message = await readRaw(spool, raw, { from, maxBytes: await sizeLimit([to]) });
+      const message = await readRaw(spool, raw, { from, maxBytes: await sizeLimit([to], caller) });
       try {
         const messageId = ids.messageId(from.domain);
         return await hand(caller, {
@@ -105,7 +105,7 @@ export function createSendEmail({
         throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
       checkSender(caller.binding, draft.from);
       checkRecipients(caller.binding, recipients);
-      const maxBytes = await sizeLimit(recipients);
+      const maxBytes = await sizeLimit(recipients, caller);
       const messageId = ids.messageId(draft.from.domain);
       const raw = await composeWithin(draft, { maxBytes, messageId, at: new Date(clock.now()) });
       return hand(caller, {

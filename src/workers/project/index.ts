@@ -9,7 +9,7 @@ export type { ModuleRule } from "./config/rules.ts";
 export { projectErrors } from "./errors.ts";
 export type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "./project.ts";
 export type { EnvUse } from "./check/env-uses.ts";
-export { explainException } from "./check/explain.ts";
+export { explainException, explainStartError } from "./check/explain.ts";
 export { type Inspection, inspectProject } from "./check/inspect.ts";
 export { checkTypeDefinitions } from "./check/type-definitions.ts";
 export { TYPES_FILE, generateTypes } from "./types/generate.ts";

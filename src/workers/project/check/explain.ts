@@ -22,6 +22,17 @@ export function explainException(
   );
 }
 
+/** Explains the message of workerd about a worker that does not start; undefined if it is clear. */
+export function explainStartError(
+  message: string,
+  project: Project,
+  unknown: readonly EnvUse[] = [],
+): string | undefined {
+  // The message of an exception at the top level of a module follows this prefix.
+  const [, name = "Error", thrown = message] = /Uncaught (?:(\w*Error): )?([^\n]*)/.exec(message) ?? [];
+  return explainException({ name, message: thrown, stack: message }, project, unknown);
+}
+
 /** The messages for fetch are workerd's own. */
 function missingHandler({ message }: Pick<ThrownException, "message">): string | undefined {
   const [, handler] = /^(?:Error: )?Handler does not export an? (fetch|email)\(\) function/.exec(message) ?? [];

@@ -4,8 +4,8 @@ import { count, group, host, port, ranges } from "./setting-types.ts";
 import { liveSettings, streamSettings } from "./video-settings.ts";
 
 /**
- * All settings: names, bounds, descriptions and defaults. Validation, environment variables, the JSON schema, the
- * example file and the documentation page are generated from this schema. Only settings that the program reads are
+ * All settings: names, bounds, descriptions and defaults. Validation, environment variables, the example
+ * file and the documentation page are derived from this schema. Only settings that the program reads are
  * listed.
  */
 export const settingsSchema = z.strictObject({

@@ -103,7 +103,7 @@ function add(reach: Reach, place: PolicyResource): void {
 
 /**
  * An account permission checked for a zone applies to the zone's account. A zone permission checked for an account
- * applies to all its zones, as required for creating a zone.
+ * requires it for all zones of the account: no zone exists yet when one is created.
  */
 function covers(reach: Reach, on: Resource): boolean {
   if ("user" in on) return reach.user;

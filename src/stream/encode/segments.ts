@@ -143,7 +143,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   async function execute(run: EncoderRun) {
     try {
       await encoder.encode(run);
-      // If a run succeeds without writing a requested segment, the request remains open.
+      // A run may succeed without writing a requested segment.
       for (const request of run.requests)
         tell(request, (waiter) =>
           waiter.reject(streamErrors.encodingFailed({ reason: "the encoder did not write it" })),

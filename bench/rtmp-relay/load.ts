@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import type { FlvTag } from "../../src/protocol/flv/index.ts";
-import { writePieces } from "../../src/stream/live/flv/write-pieces.ts";
+import { writeBuffers } from "../../src/stream/live/flv/write-pieces.ts";
 import {
   CHUNK_STREAM,
   createRtmpPeer,
@@ -47,8 +47,8 @@ function open(
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const peer = createRtmpPeer({
     role: "client",
-    most: 16 * 1024 * 1024,
-    write: (pieces) => writePieces(socket, pieces),
+    maxMessageSize: 16 * 1024 * 1024,
+    write: (pieces) => writeBuffers(socket, pieces),
   });
   const client = { socket, peer, stream: 0 };
   const command = (...given: Parameters<typeof writeCommand>) =>
@@ -56,7 +56,7 @@ function open(
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no ${wanted} within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
     let requested = false;
-    socket.once("connect", peer.opening).once("error", reject);
+    socket.once("connect", peer.startHandshake).once("error", reject);
     socket.on("data", (bytes: Buffer) => {
       for (const message of peer.push(bytes)) {
         const reply = readCommand(message);
@@ -73,7 +73,7 @@ function open(
         } else if (reply.name === "onStatus" && readStatus(reply).level === "error")
           reject(new Error(readStatus(reply).code));
       }
-      if (!peer.greeted || requested) return;
+      if (!peer.isHandshakeComplete || requested) return;
       requested = true;
       command("connect", 1, { app: "live", tcUrl: `rtmp://127.0.0.1:${port}/live`, flashVer: "bench" });
     });

@@ -36,7 +36,7 @@ const inputs: LiveInputDirectory = {
   bySrtStreamId: () => Promise.resolve(undefined),
   onChange: () => () => {},
 };
-const status = { note: () => Promise.resolve(), errored: () => Promise.resolve() };
+const status = { recordState: () => Promise.resolve(), recordError: () => Promise.resolve() };
 const hub = createHub({ inputs, status, clock: systemClock, log: silentLog });
 const server = await startRtmpServer({
   host: "127.0.0.1",

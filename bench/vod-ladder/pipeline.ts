@@ -50,7 +50,7 @@ export async function openPipeline(
     ...basics,
     tools,
     scratch: join(folder, "scratch"),
-    isThere: async (uid) => (await videos.find(uid)) !== undefined,
+    videoExists: async (uid) => (await videos.find(uid)) !== undefined,
   });
   kit.onStop(() => segments.close());
   const processing = createProcessing({ ...basics, videos, probe, segments, jobs });

@@ -34,7 +34,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/accounts/tokens/grants.ts",
-    from: " || denies.some((deny) => mayOverlap(deny.place, place))",
+    from: " || denies.some((deny) => mayOverlap(deny.resource, resource))",
     to: "",
     test: "src/accounts/tokens/grants.test.ts",
   },

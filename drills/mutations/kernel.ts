@@ -25,7 +25,7 @@ export const mutations: Mutation[] = [
   {
     file: "src/kernel/recent.ts",
     from: "known.until > clock.now()",
-    to: "known.until >= clock.now() - freshMs",
+    to: "known.until >= clock.now() - ttlMs",
     test: "src/kernel/recent.test.ts",
   },
   {

@@ -36,7 +36,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/access/access.ts",
-    from: "live !== undefined ? live.guarded(own) : video",
+    from: "live !== undefined ? live.withAccessRules(own) : video",
     to: "live !== undefined ? own : video",
     test: ADDRESSES_TEST,
   },
@@ -76,8 +76,8 @@ export const mutations: Mutation[] = [
   { file: AV1, from: "if (displayDelay && bits.flag()) bits.bits(4);", to: "", test: CONFIG_TEST },
   {
     file: PLAN,
-    from: "needsH264 && smaller.length === 0 && places > 0",
-    to: "needsH264 && smaller.length > 0 && places > 0",
+    from: "needsH264 && smaller.length === 0 && slots > 0",
+    to: "needsH264 && smaller.length > 0 && slots > 0",
     test: PLAN_TEST,
   },
   {

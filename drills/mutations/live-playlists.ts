@@ -18,14 +18,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: `${PACKAGE}/track.ts`,
-    from: '(kind === "audio" ? cut.shown : cut.time)',
+    from: '(kind === "audio" ? cut.pts : cut.time)',
     to: "cut.time",
     test: `${PACKAGE}/package.test.ts`,
   },
   {
     file: `${PACKAGE}/track.ts`,
-    from: "open!.begins ??= time + offset;",
-    to: "open!.begins ??= time;",
+    from: "open!.presentationStart ??= time + offset;",
+    to: "open!.presentationStart ??= time;",
     test: `${PACKAGE}/package.test.ts`,
   },
   {
@@ -66,8 +66,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/live/encode/picture-fragments.ts",
-    from: "* PICTURE_TICKS) / 1000 + ROUNDING;",
-    to: "* PICTURE_TICKS) / 1000;",
+    from: "* VIDEO_TIMESCALE) / 1000 + ROUNDING;",
+    to: "* VIDEO_TIMESCALE) / 1000;",
     test: FRAGMENTS,
   },
   {

@@ -13,7 +13,7 @@ export const mutations: Mutation[] = [
     test: "src/mail/authenticate/authenticate.test.ts",
     name: "i=",
   },
-  { file: "src/protocol/mime/seven-bit.ts", from: "if (sealed) throw", to: "if (false) throw", test: mime },
+  { file: "src/protocol/mime/seven-bit.ts", from: "if (isProtected) throw", to: "if (false) throw", test: mime },
   {
     file: "src/protocol/mime/seven-bit.ts",
     from: 'type.startsWith("message/") && !type',
@@ -35,8 +35,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/mime/scanner.ts",
-    from: "    events.frame(eol);\n    events.frame(line);",
-    to: "    events.frame(line);",
+    from: "    events.structure(eol);\n    events.structure(line);",
+    to: "    events.structure(line);",
     test: mime,
   },
   {
@@ -138,8 +138,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/sending/sending.ts",
-    from: "of letter.others) await senderDomain(",
-    to: "of letter.others.slice(0, 0)) await senderDomain(",
+    from: "of outgoing.otherSenders) await senderDomain(",
+    to: "of outgoing.otherSenders.slice(0, 0)) await senderDomain(",
     test: "src/mail/sending/sending.test.ts",
     name: "Resent-From",
   },

@@ -35,7 +35,7 @@ export const mutations: Mutation[] = [
   {
     file: "src/mail/outbound/queue/queue.ts",
     from: "      parts.resume(destinations);",
-    to: "      announce(destinations);",
+    to: "      notifyRunners(destinations);",
     test: "src/mail/outbound/queue/queue.test.ts",
     name: "retried immediately by resend",
     timeoutMs: 60_000,

@@ -147,7 +147,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/submission/listener.ts",
-    from: "if (failures.spent(network)) return",
+    from: "if (failures.isExhausted(network)) return",
     to: "if (false) return",
     test: "src/mail/submission/submission.test.ts",
   },

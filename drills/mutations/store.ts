@@ -131,13 +131,13 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/jobs/leases.ts",
-    from: "if (!lease.lost && clock.now() > lease.until) lose(lease);",
-    to: "if (false) lose(lease);",
+    from: "if (!lease.lost && clock.now() > lease.until) markLost(lease);",
+    to: "if (false) markLost(lease);",
     test: "src/store/jobs/leases.test.ts",
   },
   {
     file: "src/store/jobs/leases.ts",
-    from: "else if (held.has(lease)) lose(lease);",
+    from: "else if (held.has(lease)) markLost(lease);",
     to: "",
     test: "src/store/jobs/leases.test.ts",
   },

@@ -103,7 +103,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/playback/hls.ts",
-    from: "&& bandwidth <= asItIs.bandwidth",
+    from: "&& bandwidth <= sourceEntry.bandwidth",
     to: "",
     test: "src/stream/playback/playback.test.ts",
     name: "among the H.264",
@@ -130,8 +130,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/probe/grid.ts",
-    from: "const OWN = [...SLOW, ...STANDARD];",
-    to: "const OWN = STANDARD;",
+    from: "const PRESERVED_RATES = [...SLOW, ...STANDARD];",
+    to: "const PRESERVED_RATES = STANDARD;",
     test: "src/stream/probe/grid.test.ts",
   },
 ];

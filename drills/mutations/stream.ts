@@ -4,7 +4,7 @@ export const mutations: Mutation[] = [
   {
     file: "src/stream/encode/segment-store.ts",
     from: "      await objects.put(key, bytes);\n",
-    to: "      if (!(await isThere(uid))) throw new VideoGone(uid);\n      await objects.put(key, bytes);\n      if (true) return;\n",
+    to: "      if (!(await videoExists(uid))) throw new VideoDeleted(uid);\n      await objects.put(key, bytes);\n      if (true) return;\n",
     test: "src/stream/encode/segment-store.test.ts",
   },
   {
@@ -81,8 +81,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/uploads/http.ts",
-    from: "return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;",
-    to: "return now - row.touched_at > ARRIVING_MS;",
+    from: "return now > uploadExpiry + DAY || now - row.touched_at > ACTIVE_UPLOAD_MS;",
+    to: "return now - row.touched_at > ACTIVE_UPLOAD_MS;",
     test: "src/stream/uploads/one-time-urls.test.ts",
     name: "a day after",
   },
@@ -140,8 +140,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/webhooks/webhooks-table.ts",
-    from: "KEPT = { over: 100,",
-    to: "KEPT = { over: 90,",
+    from: "MAX_DELIVERIES = { over: 100,",
+    to: "MAX_DELIVERIES = { over: 90,",
     test: "src/stream/webhooks/webhooks.test.ts",
     name: "last hundred",
   },

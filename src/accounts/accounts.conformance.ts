@@ -63,7 +63,7 @@ export function accountsConformance(engine: TestEngine): void {
 
     test("replaces a lost token for an operator of the machine; fails before the first run", async (t) => {
       const { module, caller } = await setUp(engine, t, { limits: { userTokens: 1 } });
-      const { token } = await module.newAdminToken();
+      const { token } = await module.createAdminToken();
       assert.ok((await caller(token)).allows("API Tokens Write", { user: true }));
       const empty = await engine.open(t, accountsMigrations);
       const before = createAccounts({
@@ -73,14 +73,14 @@ export function accountsConformance(engine: TestEngine): void {
         events: createLocalEvents({ log: silentLog }),
         log: silentLog,
       });
-      await assert.rejects(before.newAdminToken(), refused("noUser"));
+      await assert.rejects(before.createAdminToken(), refused("noUser"));
     });
   });
 
   describe("users", () => {
     test("authenticate with their email address and a global key, or with one of their tokens", async (t) => {
       const { module, first, caller } = await setUp(engine, t);
-      const { key } = await module.newGlobalKey();
+      const { key } = await module.createGlobalKey();
       assert.match(key, /^[0-9a-f]{37}$/);
       const email = "ann@EXAMPLE.com";
       const found = await caller(key, { email });
@@ -90,7 +90,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(await caller(key, { email: "bob@example.com" }), undefined);
       assert.equal((await caller(first.token, { email })).user.id, first.user.id);
       assert.equal(await caller(first.token, { email: "bob@example.com" }), undefined);
-      const next = await module.newGlobalKey();
+      const next = await module.createGlobalKey();
       assert.equal(await caller(key, { email }), undefined);
       const again = await caller(next.key, { email });
       assert.ok(

@@ -62,12 +62,12 @@ interface AccountsDeps {
    * Called after the commit of a change and before the response, with the tokens that were deleted together with an
    * account.
    */
-  changed(account: string, tokens?: string[]): void;
+  onChanged(account: string, tokens?: string[]): void;
 }
 
 const MAX_NAME = 100;
 
-export function createAccountList({ db, clock, ids, limits, contents, changed }: AccountsDeps): Accounts {
+export function createAccountList({ db, clock, ids, limits, contents, onChanged }: AccountsDeps): Accounts {
   const tables = db.tables<AccountTables>();
 
   return {
@@ -107,7 +107,7 @@ export function createAccountList({ db, clock, ids, limits, contents, changed }:
         await insertAccount(tx, account);
         await insertMembership(tx, membership);
       });
-      changed(account.id);
+      onChanged(account.id);
       return account;
     },
     async update(id, request) {
@@ -118,7 +118,7 @@ export function createAccountList({ db, clock, ids, limits, contents, changed }:
         await updateAccount(tx, next);
         return next;
       });
-      changed(id);
+      onChanged(id);
       return account;
     },
     async delete(id) {
@@ -131,7 +131,7 @@ export function createAccountList({ db, clock, ids, limits, contents, changed }:
         await deleteAccount(tx, id);
         return deleteTokensOf(tx, id);
       });
-      changed(id, tokens);
+      onChanged(id, tokens);
     },
   };
 

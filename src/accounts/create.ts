@@ -1,5 +1,5 @@
 import type { Clock, Ids, Log } from "../kernel/index.ts";
-import { createRecent } from "../kernel/recent.ts";
+import { createReadThroughCache } from "../kernel/recent.ts";
 import type { Db, Events } from "../store/index.ts";
 import { findAccount } from "./accounts-table.ts";
 import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
@@ -49,7 +49,7 @@ export interface AccountsModule extends FirstRun {
 const TOKENS = "tokens";
 const ACCOUNTS = "accounts";
 
-const MAX_ACCOUNTS_KEPT = 10_000;
+const MAX_CACHED_ACCOUNTS = 10_000;
 const ACCOUNT_FRESH_MS = 5000;
 
 export function createAccounts({
@@ -65,11 +65,11 @@ export function createAccounts({
   const lastUsed = createLastUsed({ db, clock, log });
   const authenticator = createTokenAuthenticator({ db, clock, lastUsed });
   const tables = db.tables<AccountTables>();
-  const existing = createRecent({
+  const existing = createReadThroughCache({
     read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true),
     clock,
-    max: MAX_ACCOUNTS_KEPT,
-    freshMs: ACCOUNT_FRESH_MS,
+    max: MAX_CACHED_ACCOUNTS,
+    ttlMs: ACCOUNT_FRESH_MS,
   });
 
   // Account and membership changes are rare, so all cached tokens are dropped instead of determining the affected ones.
@@ -106,11 +106,11 @@ export function createAccounts({
       ids,
       limits,
       contents,
-      changed: (account, tokens = []) => (tokens.forEach(changed.token), changed.account(account)),
+      onChanged: (account, tokens = []) => (tokens.forEach(changed.token), changed.account(account)),
     }),
     users: createUsers({ db }),
-    memberships: createMemberships({ db, changed: changed.account }),
-    tokens: createTokens({ db, clock, ids, limits, changed: changed.token }),
+    memberships: createMemberships({ db, onChanged: changed.account }),
+    tokens: createTokens({ db, clock, ids, limits, onChanged: changed.token }),
     authenticate: authenticator.authenticate,
     isKnown: authenticator.isKnown,
     stillValid: authenticator.stillValid,
@@ -120,7 +120,7 @@ export function createAccounts({
     },
     accountExists: async (id) => (await existing.get(id)) === true,
     nameOf: async (id) => (await findAccount(tables, id))?.name,
-    ...createFirstRun({ db, clock, ids, changed: () => changed.account("all") }),
+    ...createFirstRun({ db, clock, ids, onChanged: () => changed.account("all") }),
     flush: lastUsed.flush,
     async close() {
       for (const end of unsubscribe) end();

@@ -32,12 +32,12 @@ export interface FirstRun {
    * Creates another token like the first one, in case that one has been lost. The token limit does not apply. Throws
    * noUser.
    */
-  newAdminToken(options?: { name?: string }): Promise<{ user: User; token: string }>;
+  createAdminToken(options?: { name?: string }): Promise<{ user: User; token: string }>;
   /**
    * Creates a new global API key for the first user, for clients that send X-Auth-Email and X-Auth-Key. The previous
    * key stops working. Throws noUser.
    */
-  newGlobalKey(): Promise<{ user: User; key: string }>;
+  createGlobalKey(): Promise<{ user: User; key: string }>;
 }
 
 /** `.internal` is reserved for private use, so mail to this address never leaves the machine. */
@@ -46,17 +46,17 @@ const DEFAULT_EMAIL = "admin@reelpost.internal";
 const EMAIL =
   /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/i;
 
-/** `changed` is called when cached credentials have become stale. */
+/** `onChanged` is called when cached credentials have become stale. */
 export function createFirstRun({
   db,
   clock,
   ids,
-  changed,
+  onChanged,
 }: {
   db: Db;
   clock: Clock;
   ids: Ids;
-  changed(): void;
+  onChanged(): void;
 }): FirstRun {
   async function theUser(): Promise<User> {
     const user = await firstUser(db.tables<AccountTables>());
@@ -123,17 +123,17 @@ export function createFirstRun({
       return done ? { user, account, token: value } : undefined;
     },
     firstAccount: () => firstAccount(db.tables<AccountTables>()),
-    async newAdminToken({ name = "Made on the machine" } = {}) {
+    async createAdminToken({ name = "Made on the machine" } = {}) {
       const user = await theUser();
       const { token, value } = makeAdminToken({ ids, now: clock.now(), user: user.id, name });
       await db.transaction<AccountTables, void>((tx) => insertToken(tx, token, hashSecret(value)));
       return { user, token: value };
     },
-    async newGlobalKey() {
+    async createGlobalKey() {
       const user = await theUser();
       const key = makeGlobalKey(ids);
       await db.transaction<AccountTables, void>((tx) => setGlobalKey(tx, user.id, hashSecret(key)));
-      changed();
+      onChanged();
       return { user, key };
     },
   };

@@ -29,8 +29,8 @@ export interface Memberships {
   delete(by: Caller, id: string): Promise<void>;
 }
 
-/** `changed` is called after the commit of a change and before the response. */
-export function createMemberships({ db, changed }: { db: Db; changed(account: string): void }): Memberships {
+/** `onChanged` is called after the commit of a change and before the response. */
+export function createMemberships({ db, onChanged }: { db: Db; onChanged(account: string): void }): Memberships {
   const tables = db.tables<AccountTables>();
   const transaction = <Result>(work: (tx: AccountsExecutor) => Promise<Result>) =>
     db.transaction<AccountTables, Result>(work);
@@ -63,7 +63,7 @@ export function createMemberships({ db, changed }: { db: Db; changed(account: st
         await setMembershipStatus(tx, id, status);
         return { membership: { ...membership, status }, account };
       });
-      changed(found.account.id);
+      onChanged(found.account.id);
       return found;
     },
     async delete(by, id) {
@@ -73,7 +73,7 @@ export function createMemberships({ db, changed }: { db: Db; changed(account: st
         await deleteMembership(tx, id);
         return membership.account;
       });
-      changed(account);
+      onChanged(account);
     },
   };
 }

@@ -9,7 +9,7 @@ import { createApi } from "./app.ts";
 import { API_BASE } from "./base.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
 import type { Route } from "./operation.ts";
-import type { Gate } from "./ports.ts";
+import type { AccessControl } from "./ports.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export const TEST_ACCOUNT = "a".repeat(32);
@@ -29,7 +29,7 @@ export interface TestApiOptions {
   /** The caller identified by TEST_TOKEN. Default: has every permission. */
   caller?: Caller;
   /** Replaces functions of the default gate, which knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
-  gate?: Partial<Gate>;
+  gate?: Partial<AccessControl>;
   clock?: Clock;
   log?: Log;
   rateLimit?: RateLimit;
@@ -78,7 +78,7 @@ export async function startApi(
 ): Promise<TestApi> {
   const app = createApi({
     routes,
-    gate: {
+    accessControl: {
       authenticate: async ({ secret }) => (secret === TEST_TOKEN ? caller : undefined),
       accountExists: async (id) => id === TEST_ACCOUNT,
       zoneAccount: async (id) => (id === TEST_ZONE ? TEST_ACCOUNT : undefined),

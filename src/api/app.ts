@@ -13,14 +13,14 @@ import { apiErrors } from "./errors.ts";
 import { mountDocuments } from "./openapi.ts";
 import type { Answer, Operation, Route } from "./operation.ts";
 import { honoPath, methodsByPath, sentPath } from "./paths.ts";
-import type { Gate } from "./ports.ts";
+import type { AccessControl } from "./ports.ts";
 import { createFailureLimiter, createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from "./rate-limit.ts";
 import { createReadCache } from "./read-cache.ts";
 import { createSegmentRouter } from "./router.ts";
 
 interface ApiOptions {
   routes: Route[];
-  gate: Gate;
+  accessControl: AccessControl;
   clock: Clock;
   ids: Ids;
   log: Log;
@@ -41,7 +41,7 @@ type Env = { Bindings: HttpBindings };
 /** The v4 REST API: routes under /client/v4, and the OpenAPI document. Uses Node's own requests and responses. */
 export function createApi({
   routes,
-  gate,
+  accessControl,
   clock,
   ids,
   log,
@@ -67,20 +67,20 @@ export function createApi({
       context: Context<Env>,
       id: string,
       logged: LoggedAnswer,
-      take: (octets: number) => void,
+      reserveMemory: (octets: number) => void,
     ): Promise<Response> {
       const { incoming, outgoing } = context.env;
       const credentials = credentialsOf(incoming.headers, clientIp(incoming));
-      failures.check(credentials.ip, () => gate.isKnown?.(credentials.secret) === true);
-      const caller = await gate.authenticate(credentials);
+      failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
+      const caller = await accessControl.authenticate(credentials);
       if (caller === undefined) {
         failures.failed(credentials.ip);
-        throw (operation.refusal ?? apiErrors.notAuthenticated)();
+        throw (operation.authenticationError ?? apiErrors.notAuthenticated)();
       }
       logged.token = caller.tokenId;
       limit(caller.tokenId);
       const params = context.req.param();
-      await authorize(gate, caller, operation, params, context.req.path);
+      await authorize(accessControl, caller, operation, params, context.req.path);
       const readAt = versionOf?.(params);
       const known = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
       if (known !== undefined) return sendEnvelope(outgoing, usual, id, known);
@@ -89,9 +89,9 @@ export function createApi({
       const whole = incoming.complete;
       const confirm = async () => {
         if (whole) return;
-        const now = await gate.authenticate(credentialsOf(incoming.headers, clientIp(incoming)));
+        const now = await accessControl.authenticate(credentialsOf(incoming.headers, clientIp(incoming)));
         if (now === undefined) throw apiErrors.notAuthenticated();
-        await authorize(gate, now, operation, params, context.req.path);
+        await authorize(accessControl, now, operation, params, context.req.path);
       };
       // Creating a child log is expensive, and most requests never log anything.
       let child: Log | undefined;
@@ -102,7 +102,7 @@ export function createApi({
           caller,
           log: () => (child ??= log.child({ request: id, operation: operation.id })),
           confirm,
-          take,
+          reserveMemory,
         }),
       );
       if (answer instanceof Response) {
@@ -122,7 +122,7 @@ export function createApi({
       const startedAt = performance.now();
       const body = memory.open();
       try {
-        return await serve(context, id, logged, body.take);
+        return await serve(context, id, logged, body.reserve);
       } catch (thrown) {
         const { status, envelope, headers } = failureOf(
           thrown,
@@ -133,7 +133,7 @@ export function createApi({
         logged.status = status;
         return sendEnvelope(context.env.outgoing, status, id, JSON.stringify(envelope), headers);
       } finally {
-        body.free();
+        body.release();
         const ms = performance.now() - startedAt;
         onAnswer?.(operation.id, logged.status, ms);
         // Changes are logged with their caller; reads are not logged.

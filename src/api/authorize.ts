@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Caller, Resource } from "../accounts/index.ts";
 import { apiErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
-import type { Credentials, Gate } from "./ports.ts";
+import type { Credentials, AccessControl } from "./ports.ts";
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,256})$/i;
 
@@ -28,7 +28,7 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
 
 /** Determines the resource from the path and checks the caller's permission. Throws badIdentifier, notAllowed. */
 export async function authorize(
-  gate: Gate,
+  gate: AccessControl,
   caller: Caller,
   { permission }: Operation,
   params: Record<string, string>,
@@ -40,7 +40,7 @@ export async function authorize(
 }
 
 async function resourceOf(
-  gate: Gate,
+  gate: AccessControl,
   { account_id: account, zone_id: zone }: Record<string, string>,
   path: string,
 ): Promise<Resource> {

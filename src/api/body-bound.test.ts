@@ -30,7 +30,7 @@ test("accepts a body of exactly the limit and rejects one byte more, with or wit
 
 test("counts every byte as it arrives", async () => {
   const counted: number[] = [];
-  await readBounded(streamed(250), { limit: 1000, take: (octets) => void counted.push(octets) });
+  await readBounded(streamed(250), { limit: 1000, reserveMemory: (octets) => void counted.push(octets) });
   assert.equal(
     counted.reduce((sum, octets) => sum + octets, 0),
     250,

@@ -3,10 +3,10 @@ import { apiErrors } from "./errors.ts";
 /** Limits the memory used by the bodies of all concurrent requests, in bytes. */
 interface BodyMemory {
   /**
-   * Opens one request: `take` counts bytes as they arrive; above the limit it releases those of this request and throws
-   * busy. `free` releases them.
+   * Opens one request: `reserve` counts bytes as they arrive; above the limit it releases those of this request and throws
+   * busy. `release` releases them.
    */
-  open(): { take(octets: number): void; free(): void };
+  open(): { reserve(octets: number): void; release(): void };
 }
 
 /** Sufficient for several concurrent deployments and bulk writes; parsing needs about twice as much in addition. */
@@ -25,17 +25,17 @@ export function createBodyMemory(limit = DEFAULT_BODY_MEMORY): BodyMemory {
     open() {
       let arrived = 0;
       let mine = 0;
-      const free = () => {
+      const release = () => {
         held -= mine;
         mine = 0;
       };
       return {
-        free,
-        take(octets) {
+        release,
+        reserve(octets) {
           arrived += octets;
           const more = Math.max(0, arrived - SMALL) - mine;
           if (held + more > limit) {
-            free();
+            release();
             throw apiErrors.busy();
           }
           held += more;

@@ -12,13 +12,13 @@ interface BodyBounds {
   /** Maximum size in bytes. */
   limit: number;
   /** Called with the number of bytes as they arrive; if it throws, reading stops. */
-  take?(octets: number): void;
+  reserveMemory?(octets: number): void;
 }
 
 /**
  * Reads the whole body. Throws bodyTooLarge as soon as the limit is exceeded, and brokeOff if the client disconnects.
  */
-export async function readBounded(request: Request, { limit, take }: BodyBounds): Promise<Uint8Array> {
+export async function readBounded(request: Request, { limit, reserveMemory }: BodyBounds): Promise<Uint8Array> {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > limit) throw apiErrors.bodyTooLarge({ limit });
   if (request.body === null) return new Uint8Array();
@@ -31,7 +31,7 @@ export async function readBounded(request: Request, { limit, take }: BodyBounds)
       if (size > limit) throw apiErrors.bodyTooLarge({ limit });
       if (refusal !== undefined) continue;
       try {
-        take?.(chunk.length);
+        reserveMemory?.(chunk.length);
         chunks.push(chunk);
       } catch (thrown) {
         // Drains the rest: an unread body would close the connection, and the client would never receive the response.

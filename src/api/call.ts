@@ -13,16 +13,16 @@ interface CallDeps {
   log(): Log;
   confirm(): Promise<void>;
   /** Counts bytes of the body in memory. Throws busy. */
-  take(octets: number): void;
+  reserveMemory(octets: number): void;
 }
 
 /** Creates the call that a handler receives. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy. */
 export async function createCall(
   { req, env }: Context<{ Bindings: HttpBindings }>,
-  { id, operation, caller, log, confirm, take }: CallDeps,
+  { id, operation, caller, log, confirm, reserveMemory }: CallDeps,
 ): Promise<Call> {
   const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
-  const bounds = { limit: maxBytes, take };
+  const bounds = { limit: maxBytes, reserveMemory };
   const call: Call = {
     id,
     params: req.param(),

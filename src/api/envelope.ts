@@ -11,13 +11,13 @@ interface ErrorItem {
   error_chain?: ErrorItem[];
 }
 
-export const success = ({ result, info, messages = [], beside }: Answer) => ({
+export const success = ({ result, info, messages = [], extraFields }: Answer) => ({
   success: true,
   errors: [],
   messages,
   result,
   ...(info !== undefined && { result_info: info }),
-  ...beside,
+  ...extraFields,
 });
 
 /** `result` is null, except for the few operations whose published result on failure is another value. */

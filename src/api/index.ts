@@ -2,5 +2,5 @@ export { createApi } from "./app.ts";
 export { createPlatformApi } from "./platform-api.ts";
 export { workerParent } from "./platform-host.ts";
 export { createPlatformHttp, type PlatformHttp } from "./platform-http.ts";
-export type { Gate } from "./ports.ts";
+export type { AccessControl } from "./ports.ts";
 export { streamRoutes } from "./routes/stream/index.ts";

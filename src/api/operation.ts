@@ -28,7 +28,7 @@ export interface Operation<
    */
   permission: Permission | null;
   /** Error for unauthenticated requests, if clients expect another one than the usual. */
-  refusal?: () => UserError;
+  authenticationError?: () => UserError;
   /** Maps errors of operations that publish their own error codes. `details.result` replaces the null result. */
   translate?: (error: UserError) => UserError;
   query?: Query;
@@ -86,7 +86,7 @@ export interface Answer<Result = unknown> {
   info?: ResultInfo;
   messages?: { code: number; message: string }[];
   /** Fields alongside `result` that the API contract defines. */
-  beside?: Record<string, unknown>;
+  extraFields?: Record<string, unknown>;
   status?: number;
 }
 

@@ -9,7 +9,7 @@ import type { Bindings, Scripts, Tails } from "../workers/index.ts";
 import type { Lookups, Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
-import { createGate } from "./gate.ts";
+import { createAccessControl } from "./gate.ts";
 import type { Route } from "./operation.ts";
 import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
 import { accountRoutes } from "./routes/accounts.ts";
@@ -85,7 +85,7 @@ export function createPlatformApi(
   return {
     api: createApi({
       routes: routesOf(modules, { address, publicUrl: settings.http.public_url, workerUrl, diagnose, clock }),
-      gate: createGate({ accounts, zoneAccount: zones.zoneAccount }),
+      accessControl: createAccessControl({ accounts, zoneAccount: zones.zoneAccount }),
       clock,
       ids,
       log,

@@ -114,18 +114,18 @@ export function createPlatformHttp({
   async function onUploads(path: string, request: IncomingMessage, response: ServerResponse) {
     if (path.startsWith(UPLOADS) && prefixes[UPLOADS] !== undefined) return prefixes[UPLOADS](request, response);
     if (assets !== undefined && (await assets(request, response))) return;
-    refuse(response, 404, "Not found: this host serves only uploads.");
+    reject(response, 404, "Not found: this host serves only uploads.");
   }
 
   /** Health probes use the IP address instead of a host name. */
   function onUnknown(path: string, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     if (PROBES.has(path) && pages[path] !== undefined) return pages[path](request, response);
-    refuse(response, 421, "Unknown host name. The setting api.hosts lists the names of this server.");
+    reject(response, 421, "Unknown host name. The setting api.hosts lists the names of this server.");
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     if (namesTwoHosts(request.rawHeaders))
-      return refuse(response, 400, "A request must have exactly one Host header.", { connection: "close" });
+      return reject(response, 400, "A request must have exactly one Host header.", { connection: "close" });
     if (request.url!.startsWith("/.well-known/") && wellKnown.length > 0) return onWellKnown(request, response);
     return onUsual(request, response);
   }
@@ -151,22 +151,22 @@ export function createPlatformHttp({
   async function onOther(destination: Destination, request: IncomingMessage, response: ServerResponse) {
     if (destination.kind === "video") {
       for (const respond of others) if (await respond(request, response)) return;
-      return refuse(response, 404, "Not found: this host serves only videos.");
+      return reject(response, 404, "Not found: this host serves only videos.");
     }
     if (destination.kind === "upload") return onUploads(destination.path, request, response);
     if (destination.kind === "unknown") return onUnknown(destination.path, request, response);
     if (destination.kind !== "platform") {
       // A service worker would persist in the browser and intercept requests to a host shared by other workers.
       if (destination.kind === "default-account-worker" && request.headers["service-worker"] !== undefined)
-        return refuse(response, 403, "Service workers are available only at the worker's own host name.");
+        return reject(response, 403, "Service workers are available only at the worker's own host name.");
       const ref = await refOf(destination);
-      if (ref === undefined) return refuse(response, 404, "Not found: no worker is deployed at this address.");
+      if (ref === undefined) return reject(response, 404, "Not found: no worker is deployed at this address.");
       request.url = destination.url;
       await workers!.live.fetch(ref, request, response);
       return;
     }
     if (destination.path.startsWith(`${API_BASE}/`))
-      return refuse(response, 404, "This process does not serve the API.");
+      return reject(response, 404, "This process does not serve the API.");
     const prefix = Object.keys(prefixes).find(
       (beginning) =>
         destination.path.startsWith(beginning) && (beginning !== UPLOADS || (hosts.uploadHost ?? "") === ""),
@@ -175,9 +175,9 @@ export function createPlatformHttp({
     const page = pages[destination.path];
     if (page === undefined) for (const respond of onPlatform) if (await respond(request, response)) return;
     if (page === undefined)
-      return refuse(response, 404, "Not found. The front page, /, lists the available endpoints.");
+      return reject(response, 404, "Not found. The front page, /, lists the available endpoints.");
     if (request.method !== "GET" && request.method !== "HEAD")
-      return refuse(response, 405, `${destination.path} accepts only GET.`, { allow: "GET, HEAD" });
+      return reject(response, 405, `${destination.path} accepts only GET.`, { allow: "GET, HEAD" });
     await page(request, response);
   }
 
@@ -221,7 +221,7 @@ export function createPlatformHttp({
       onRequest(request, response)?.catch((err: unknown) => {
         log.error({ err }, "http: request failed");
         if (response.headersSent) response.destroy();
-        else refuse(response, 500, "Internal error. See the server log.");
+        else reject(response, 500, "Internal error. See the server log.");
       });
     });
     server.on("upgrade", (request, socket, head) => {
@@ -269,6 +269,6 @@ function createOccasional<Given extends unknown[]>(
   };
 }
 
-function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
+function reject(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers }).end(`${text}\n`);
 }

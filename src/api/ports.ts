@@ -1,7 +1,7 @@
 import type { Caller } from "../accounts/index.ts";
 
 /** Authentication and resource lookups that the API needs from the accounts and zones domains. */
-export interface Gate {
+export interface AccessControl {
   /**
    * The caller identified by `Authorization: Bearer` or the X-Auth headers; undefined if the token is unknown, revoked
    * or expired. Throws a UserError for a more specific reason, such as a disallowed address. Called for every request.

@@ -34,7 +34,7 @@ async function open(t: TestContext, { onRead = () => {}, ...options }: Opening =
         if (id !== ID) return undefined;
         onRead(connection);
         read.resolve(connection);
-        return { drained: () => void drains++, left: left.resolve };
+        return { drained: () => void drains++, closed: left.resolve };
       },
     },
     log: silentLog,

@@ -56,8 +56,8 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
       return refuse(socket, err.entry.http, err.message);
     }
     if (reader === undefined) return refuse(socket, 404, "this tail does not exist or has expired");
-    if (socket.destroyed) return reader.left();
-    socket.once("close", reader.left).on("drain", reader.drained);
+    if (socket.destroyed) return reader.closed();
+    socket.once("close", reader.closed).on("drain", reader.drained);
     server.handleUpgrade(request, socket, head, (client) => {
       maskFirstFrame(socket);
       keepAlive(client, socket, pingMs);

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { onEveryDatabase, type TestEngine } from "../../test/support/databases.ts";
-import { createCertificatesTable, createProofsTable } from "./certificates-table.ts";
+import { createCertificatesTable, createChallengeResponsesTable } from "./certificates-table.ts";
 import { certificatesMigrations } from "./migrations.ts";
 
 onEveryDatabase((engine: TestEngine) => {
   async function open(t: TestContext) {
     const { db, another } = await engine.open(t, certificatesMigrations);
     const table = createCertificatesTable(db);
-    await table.want([{ id: "a", directory: "https://acme.example/dir", names: '["a.example"]', next_at: 1000 }]);
-    return { table, other: createCertificatesTable(await another()), proofs: createProofsTable(db) };
+    await table.ensureRows([{ id: "a", directory: "https://acme.example/dir", names: '["a.example"]', next_at: 1000 }]);
+    return { table, other: createCertificatesTable(await another()), proofs: createChallengeResponsesTable(db) };
   }
   const issued = { chain: "chain", private_key: "sealed", not_after: 9000, next_at: 5000 };
 
@@ -22,9 +22,9 @@ onEveryDatabase((engine: TestEngine) => {
     assert.equal(await table.claim("a", "three", 2000, 3000), undefined);
     assert.equal((await table.claim("a", "three", 2001, 3000))?.lease, "three");
     // The slow process is still running; its result is discarded.
-    assert.equal(await table.issued("a", winner, issued), false);
-    assert.equal(await table.failed("a", winner, { next_at: 1, failures: 9, error: "no" }), false);
-    assert.equal(await other.issued("a", "three", issued), true);
+    assert.equal(await table.storeIssued("a", winner, issued), false);
+    assert.equal(await table.storeFailure("a", winner, { next_at: 1, failures: 9, error: "no" }), false);
+    assert.equal(await other.storeIssued("a", "three", issued), true);
     assert.equal(await table.claim("a", "four", 4999, 6000), undefined);
     assert.equal((await table.claim("a", "four", 5000, 6000))?.chain, "chain");
   });
@@ -32,16 +32,16 @@ onEveryDatabase((engine: TestEngine) => {
   test("a failure keeps the previous certificate and stores the reason; a success clears it", async (t) => {
     const { table } = await open(t);
     await table.claim("a", "one", 1000, 2000);
-    await table.issued("a", "one", issued);
+    await table.storeIssued("a", "one", issued);
     await table.claim("a", "two", 5000, 6000);
-    assert.equal(await table.failed("a", "two", { next_at: 7000, failures: 1, error: "away" }), true);
+    assert.equal(await table.storeFailure("a", "two", { next_at: 7000, failures: 1, error: "away" }), true);
     const [row] = await table.rows(["a", "none"]);
     assert.deepEqual(
       [row!.chain, row!.failures, row!.error, row!.lease, row!.next_at],
       ["chain", 1, "away", null, 7000],
     );
     await table.claim("a", "three", 7000, 8000);
-    await table.issued("a", "three", { ...issued, chain: "next" });
+    await table.storeIssued("a", "three", { ...issued, chain: "next" });
     const [after] = await table.rows(["a"]);
     assert.deepEqual([after!.chain, after!.failures, after!.error], ["next", 0, null]);
   });
@@ -49,8 +49,8 @@ onEveryDatabase((engine: TestEngine) => {
   test("creates wanted rows once; removes unwanted ones after they expire", async (t) => {
     const { table } = await open(t);
     await table.claim("a", "one", 1000, 2000);
-    await table.issued("a", "one", issued);
-    await table.want([
+    await table.storeIssued("a", "one", issued);
+    await table.ensureRows([
       { id: "a", directory: "d", names: "[]", next_at: 1 },
       { id: "b", directory: "d", names: "[]", next_at: 9000 },
       { id: "c", directory: "d", names: "[]", next_at: 1 },
@@ -62,7 +62,7 @@ onEveryDatabase((engine: TestEngine) => {
       ["a", "b"],
       "certificates that were never issued are also deleted once no process requests them",
     );
-    await table.want([{ id: "b2", directory: "d", names: "[]", next_at: 9500 }]);
+    await table.ensureRows([{ id: "b2", directory: "d", names: "[]", next_at: 9500 }]);
     await table.forget(9001);
     assert.deepEqual(
       (await table.rows(["a", "b", "b2"])).map(({ id }) => id),

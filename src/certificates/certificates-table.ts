@@ -37,13 +37,17 @@ type Issued = Pick<CertificateRow, "chain" | "private_key" | "not_after" | "next
 
 export interface CertificatesTable {
   /** Inserts the missing rows. */
-  want(rows: readonly Pick<CertificateRow, "id" | "directory" | "names" | "next_at">[]): Promise<void>;
+  ensureRows(rows: readonly Pick<CertificateRow, "id" | "directory" | "names" | "next_at">[]): Promise<void>;
   rows(ids: readonly string[]): Promise<CertificateRow[]>;
   /** Undefined if the certificate is not due or another process holds the lease. */
   claim(id: string, lease: string, now: number, until: number): Promise<CertificateRow | undefined>;
   /** False if the lease has been lost. */
-  issued(id: string, lease: string, issued: Issued): Promise<boolean>;
-  failed(id: string, lease: string, failed: Pick<CertificateRow, "next_at" | "failures" | "error">): Promise<boolean>;
+  storeIssued(id: string, lease: string, issued: Issued): Promise<boolean>;
+  storeFailure(
+    id: string,
+    lease: string,
+    failed: Pick<CertificateRow, "next_at" | "failures" | "error">,
+  ): Promise<boolean>;
   /** Removes unwanted rows that expired before the given time or were never issued. */
   forget(before: number): Promise<void>;
   /** The sealed key of the account: the first one stored by any process. */
@@ -65,7 +69,7 @@ export function createCertificatesTable(db: Db): CertificatesTable {
     ).affected === 1;
 
   return {
-    async want(rows) {
+    async ensureRows(rows) {
       if (rows.length === 0) return;
       const empty = { ...free, chain: null, private_key: null, not_after: null, failures: 0, error: null };
       await db.write(
@@ -89,8 +93,8 @@ export function createCertificatesTable(db: Db): CertificatesTable {
         .returningAll();
       return (await db.write(claimed)).rows[0];
     },
-    issued: (id, lease, issued) => settle(id, lease, { ...issued, failures: 0, error: null }),
-    failed: (id, lease, failed) => settle(id, lease, failed),
+    storeIssued: (id, lease, issued) => settle(id, lease, { ...issued, failures: 0, error: null }),
+    storeFailure: (id, lease, failed) => settle(id, lease, failed),
     forget: async (before) =>
       void (await db.write(
         tables
@@ -122,7 +126,7 @@ interface ProofsTable {
   remove(token: string, now: number): Promise<void>;
 }
 
-export function createProofsTable(db: Db): ProofsTable {
+export function createChallengeResponsesTable(db: Db): ProofsTable {
   const tables = db.tables<CertificateTables>();
   return {
     async add(token, keyAuthorization, expiresAt) {

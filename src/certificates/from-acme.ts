@@ -6,8 +6,8 @@ import { renew, certificateKeyContext } from "./acme/renew.ts";
 import type { Solver } from "./acme/solver.ts";
 import type { Certificates } from "./certificates.ts";
 import { createCertificatesTable, type CertificateRow } from "./certificates-table.ts";
-import { createHeldCertificates } from "./held.ts";
-import { readPair, type Pair } from "./pair.ts";
+import { createCertificateStore } from "./held.ts";
+import { parseKeyPair, type CertificateKeyPair } from "./pair.ts";
 
 export interface AcmeCertificatesOptions {
   db: Db;
@@ -26,9 +26,9 @@ export interface AcmeCertificatesOptions {
   /**
    * The wanted certificates, each as a list of names; the first one is the default. Called at each poll. At most 1,000.
    */
-  wanted(): Promise<readonly (readonly string[])[]>;
+  requestedNames(): Promise<readonly (readonly string[])[]>;
   /** Served for names that have no certificate yet. */
-  fallback: Pair;
+  fallback: CertificateKeyPair;
   /** Poll interval for due and renewed certificates. Default one minute. */
   pollMs?: number;
   /** Time limits for one request to the ACME server, default 30 s, and for one certificate, default 5 minutes. */
@@ -44,7 +44,7 @@ interface AcmeCertificates extends Certificates {
 }
 
 const CHANGED = "certificates.changed";
-const MOST = 1000;
+const MAX_CERTIFICATES = 1000;
 const DAY = 86_400_000;
 
 /**
@@ -70,15 +70,15 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   } = options;
   const table = createCertificatesTable(db);
   const http = createAcmeHttp({ ca, ...(requestMs !== undefined && { timeoutMs: requestMs }) });
-  const held = createHeldCertificates(fallback);
+  const held = createCertificateStore(fallback);
   const over = new AbortController();
   let watching: Promise<void> | undefined;
   /** Checks run one after another, so that each one sees the result of the previous one. */
   let turn = Promise.resolve();
 
   async function wantedRows(): Promise<CertificateRow[]> {
-    const wanted = (await options.wanted())
-      .slice(0, MOST)
+    const wanted = (await options.requestedNames())
+      .slice(0, MAX_CERTIFICATES)
       .map((names) => [...new Set(names.map((name) => name.toLowerCase()))]);
     const rows = wanted.map((names) => ({
       id: idOf(directory, names),
@@ -90,30 +90,33 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     let found = await read();
     const missing = rows.filter(({ id }) => !found.has(id));
     if (missing.length > 0) {
-      await table.want(missing);
+      await table.ensureRows(missing);
       found = await read();
     }
     return rows.flatMap(({ id }) => found.get(id) ?? []);
   }
 
   function serve(rows: readonly CertificateRow[]) {
-    const before = new Map(held.held().map((pair) => [pair.cert, pair]));
+    const before = new Map(held.current().map((pair) => [pair.cert, pair]));
     const [first, ...rest] = rows.map(({ id, names, chain, private_key: key }) => {
       if (chain === null || key === null) return undefined;
       try {
-        return before.get(chain) ?? readPair({ cert: chain, key: secrets.open(key, certificateKeyContext(id)) });
+        return before.get(chain) ?? parseKeyPair({ cert: chain, key: secrets.open(key, certificateKeyContext(id)) });
       } catch (err) {
         log.error({ err, names }, "tls: failed to read a stored certificate");
         return undefined;
       }
     });
-    const pairs: [Pair, ...Pair[]] = [first ?? fallback, ...rest.filter((pair) => pair !== undefined)];
+    const pairs: [CertificateKeyPair, ...CertificateKeyPair[]] = [
+      first ?? fallback,
+      ...rest.filter((pair) => pair !== undefined),
+    ];
     if (
       pairs.length !== before.size ||
       pairs.some((pair) => !before.has(pair.cert)) ||
-      pairs[0].cert !== held.held()[0].cert
+      pairs[0].cert !== held.current()[0].cert
     )
-      held.hold(pairs);
+      held.replace(pairs);
   }
 
   async function look({ ask }: { ask: boolean }) {
@@ -128,7 +131,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
       if (row === undefined) continue;
       if (
         !(await renew(
-          { table, secrets, clock, log, http, directory, contact, solver, orderMs, over: over.signal },
+          { table, secrets, clock, log, http, directory, contact, solver, orderMs, shutdown: over.signal },
           row,
           lease,
         ))

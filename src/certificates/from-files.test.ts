@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { createLog, createManualClock, silentLog, systemClock, UserError } from "../kernel/index.ts";
-import { createFileCertificates, keepSelfSigned, makeSelfSigned } from "./index.ts";
+import { createFileCertificates, loadOrCreateSelfSigned, makeSelfSigned } from "./index.ts";
 
 const pairFor = (name: string) => makeSelfSigned({ names: [name], clock: systemClock });
 const nameOf = ({ cert }: { cert: string }) => new X509Certificate(cert).subjectAltName;
@@ -135,7 +135,7 @@ describe("the self-signed certificate", () => {
     const folder = await folderOf(t);
     const file = join(folder, "tls", "self-signed.pem");
     const clock = createManualClock(Date.now());
-    const keep = (...names: string[]) => keepSelfSigned({ file, names, clock });
+    const keep = (...names: string[]) => loadOrCreateSelfSigned({ file, names, clock });
     const first = await keep("mx.example.com", "localhost");
     assert.equal((await stat(file)).mode & 0o777, 0o600);
     assert.equal((await keep("mx.example.com", "localhost")).cert, first.cert);
@@ -150,9 +150,9 @@ describe("the self-signed certificate", () => {
 
   test("is replaced when it is damaged", async (t) => {
     const file = join(await folderOf(t), "self-signed.pem");
-    await keepSelfSigned({ file, names: ["a.example"], clock: systemClock });
+    await loadOrCreateSelfSigned({ file, names: ["a.example"], clock: systemClock });
     await writeFile(file, (await readFile(file, "utf8")).slice(0, 100));
-    const again = await keepSelfSigned({ file, names: ["a.example"], clock: systemClock });
+    const again = await loadOrCreateSelfSigned({ file, names: ["a.example"], clock: systemClock });
     assert.equal(await readFile(file, "utf8"), again.cert + again.key);
   });
 });

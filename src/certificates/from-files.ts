@@ -3,8 +3,8 @@ import { messageOf, type Clock, type Log } from "../kernel/index.ts";
 import type { TlsPem } from "../kernel/tls-source.ts";
 import type { Certificates } from "./certificates.ts";
 import { certificateErrors } from "./errors.ts";
-import { createHeldCertificates } from "./held.ts";
-import { readPair } from "./pair.ts";
+import { createCertificateStore } from "./held.ts";
+import { parseKeyPair } from "./pair.ts";
 
 interface FileCertificatesOptions {
   /** PEM: the certificate and its chain. */
@@ -31,7 +31,7 @@ export async function createFileCertificates({
   pollMs = 5000,
 }: FileCertificatesOptions): Promise<Certificates> {
   let seen = await read();
-  const held = createHeldCertificates(firstPair(seen));
+  const held = createCertificateStore(firstPair(seen));
   const over = new AbortController();
   let trouble: string | undefined;
   warnOfAge();
@@ -42,14 +42,14 @@ export async function createFileCertificates({
 
   function firstPair(content: TlsPem) {
     try {
-      return readPair(content);
+      return parseKeyPair(content);
     } catch (err) {
       throw certificateErrors.badPair({ cert: certFile, key: keyFile, reason: messageOf(err) }, { cause: err });
     }
   }
 
   function warnOfAge() {
-    const [{ notAfter }] = held.held();
+    const [{ notAfter }] = held.current();
     if (notAfter <= clock.now())
       log.warn({ certFile, expired: new Date(notAfter).toISOString() }, "tls: certificate expired");
   }
@@ -62,7 +62,7 @@ export async function createFileCertificates({
         trouble = undefined;
         return;
       }
-      held.hold([readPair(content)]);
+      held.replace([parseKeyPair(content)]);
       seen = content;
       trouble = undefined;
       log.info({ certFile }, "tls: certificate replaced");

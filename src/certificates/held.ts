@@ -1,28 +1,28 @@
 import type { TlsSource } from "../kernel/tls-source.ts";
-import type { Pair } from "./pair.ts";
+import type { CertificateKeyPair } from "./pair.ts";
 
 /** A TlsSource with certificates set by its owner. */
-interface HeldCertificates extends TlsSource {
+interface CertificateStore extends TlsSource {
   /**
    * Serves these certificates from now on, by name; clients that request any other name get the first one. At least one
    * is required.
    */
-  hold(pairs: readonly [Pair, ...Pair[]]): void;
-  held(): readonly [Pair, ...Pair[]];
+  replace(pairs: readonly [CertificateKeyPair, ...CertificateKeyPair[]]): void;
+  current(): readonly [CertificateKeyPair, ...CertificateKeyPair[]];
 }
 
-export function createHeldCertificates(first: Pair): HeldCertificates {
-  let pairs: readonly [Pair, ...Pair[]] = [first];
-  let byName = new Map<string, Pair>();
+export function createCertificateStore(first: CertificateKeyPair): CertificateStore {
+  let pairs: readonly [CertificateKeyPair, ...CertificateKeyPair[]] = [first];
+  let byName = new Map<string, CertificateKeyPair>();
   const listeners = new Set<() => void>();
 
-  function hold(next: readonly [Pair, ...Pair[]]) {
+  function hold(next: readonly [CertificateKeyPair, ...CertificateKeyPair[]]) {
     pairs = next;
     byName = new Map();
     for (const pair of next) for (const name of pair.names) if (!byName.has(name)) byName.set(name, pair);
   }
 
-  function pick(serverName?: string): Pair {
+  function pick(serverName?: string): CertificateKeyPair {
     if (serverName === undefined) return pairs[0];
     const name = (serverName.endsWith(".") ? serverName.slice(0, -1) : serverName).toLowerCase();
     const dot = name.indexOf(".");
@@ -32,11 +32,11 @@ export function createHeldCertificates(first: Pair): HeldCertificates {
 
   hold(pairs);
   return {
-    hold(next) {
+    replace(next) {
       hold(next);
       for (const listen of listeners) listen();
     },
-    held: () => pairs,
+    current: () => pairs,
     context: (name) => pick(name).context,
     pem(name) {
       const { cert, key } = pick(name);

@@ -1,10 +1,10 @@
 export { createHttpSolver, type HttpSolver } from "./acme/http-solver.ts";
-export { createDnsSolver, type DnsTexts } from "./acme/solver.ts";
+export { createDnsSolver, type DnsTxtRecords } from "./acme/solver.ts";
 export { certificateErrors } from "./errors.ts";
 export { createAcmeCertificates, type AcmeCertificatesOptions } from "./from-acme.ts";
 export { createFileCertificates } from "./from-files.ts";
-export { createHeldCertificates } from "./held.ts";
-export { keepSelfSigned } from "./kept.ts";
+export { createCertificateStore } from "./held.ts";
+export { loadOrCreateSelfSigned } from "./kept.ts";
 export { certificatesMigrations } from "./migrations.ts";
-export { readPair, type Pair } from "./pair.ts";
+export { parseKeyPair, type CertificateKeyPair } from "./pair.ts";
 export { makeSelfSigned } from "./self-signed.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "../kernel/index.ts";
-import { readPair, type Pair } from "./pair.ts";
+import { parseKeyPair, type CertificateKeyPair } from "./pair.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 
 interface KeptOptions {
@@ -14,15 +14,16 @@ interface KeptOptions {
 }
 
 const DAY = 86_400_000;
-const SOON_MS = 30 * DAY;
+const RENEW_BEFORE_MS = 30 * DAY;
 
 /**
  * A self-signed certificate, created once and reused at every start, so that clients that trust it keep working.
  * Replaced when the names change.
  */
-export async function keepSelfSigned({ file, names, clock }: KeptOptions): Promise<Pair> {
+export async function loadOrCreateSelfSigned({ file, names, clock }: KeptOptions): Promise<CertificateKeyPair> {
   const kept = await readKept(file);
-  if (kept !== undefined && kept.notAfter - clock.now() > SOON_MS && kept.names.join() === names.join()) return kept;
+  if (kept !== undefined && kept.notAfter - clock.now() > RENEW_BEFORE_MS && kept.names.join() === names.join())
+    return kept;
   const made = makeSelfSigned({ names, clock });
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${randomBytes(6).toString("hex")}`;
@@ -37,11 +38,11 @@ export async function keepSelfSigned({ file, names, clock }: KeptOptions): Promi
   return made;
 }
 
-async function readKept(file: string): Promise<Pair | undefined> {
+async function readKept(file: string): Promise<CertificateKeyPair | undefined> {
   try {
     const text = await readFile(file, "latin1");
     const end = text.indexOf("-----BEGIN PRIVATE KEY-----");
-    return readPair({ cert: text.slice(0, end), key: text.slice(end) });
+    return parseKeyPair({ cert: text.slice(0, end), key: text.slice(end) });
   } catch {
     // Missing or damaged: a new one is created.
     return undefined;

@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import type { TlsPem } from "../kernel/tls-source.ts";
 
 /** A certificate and private key, ready to be served. */
-export interface Pair extends TlsPem {
+export interface CertificateKeyPair extends TlsPem {
   context: SecureContext;
   /** Lower-case host names; some may begin with `*.`. */
   names: readonly string[];
@@ -13,7 +13,7 @@ export interface Pair extends TlsPem {
 }
 
 /** Throws with OpenSSL's reason if the pair is invalid. */
-export function readPair({ cert, key }: TlsPem): Pair {
+export function parseKeyPair({ cert, key }: TlsPem): CertificateKeyPair {
   const leaf = new X509Certificate(cert);
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key belongs to another certificate");
   return {

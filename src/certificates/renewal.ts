@@ -1,10 +1,10 @@
-import type { Pair } from "./pair.ts";
+import type { CertificateKeyPair } from "./pair.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** After two thirds of the lifetime, so that one third remains for fixing problems. */
-export const renewAt = ({ notBefore, notAfter }: Pick<Pair, "notBefore" | "notAfter">): number =>
+export const renewAt = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBefore" | "notAfter">): number =>
   Math.floor(notBefore + ((notAfter - notBefore) * 2) / 3);
 
 /**

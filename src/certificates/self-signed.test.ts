@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { systemClock } from "../kernel/index.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
-import { createHeldCertificates, makeSelfSigned, readPair } from "./index.ts";
+import { createCertificateStore, makeSelfSigned, parseKeyPair } from "./index.ts";
 
 /** The certificate that a client receives for this server name. */
 async function shownTo(t: TestContext, source: TlsSource, servername?: string): Promise<X509Certificate> {
@@ -39,8 +39,8 @@ test("TLS clients accept a self-signed certificate for its names", () => {
 test("a client receives the certificate for the requested name, otherwise the first one", async (t) => {
   const make = (...names: string[]) => makeSelfSigned({ names, clock: systemClock });
   const [first, second, wild] = [make("a.example"), make("b.example"), make("*.wild.example")];
-  const source = createHeldCertificates(first);
-  source.hold([first, second, wild]);
+  const source = createCertificateStore(first);
+  source.replace([first, second, wild]);
   const names = async (serverName?: string) => (await shownTo(t, source, serverName)).subjectAltName;
   assert.equal(await names(), "DNS:a.example");
   assert.equal(await names("b.example"), "DNS:b.example");
@@ -52,18 +52,18 @@ test("a client receives the certificate for the requested name, otherwise the fi
 
 test("listeners are called for each change until they unsubscribe", () => {
   const pair = makeSelfSigned({ names: ["a.example"], clock: systemClock });
-  const source = createHeldCertificates(pair);
+  const source = createCertificateStore(pair);
   let heard = 0;
   const enough = source.onChange(() => heard++);
-  source.hold([pair]);
+  source.replace([pair]);
   enough();
-  source.hold([pair]);
+  source.replace([pair]);
   assert.equal(heard, 1);
 });
 
 test("rejects a key that does not belong to the certificate", () => {
   const [one, other] = ["a.example", "b.example"].map((name) => makeSelfSigned({ names: [name], clock: systemClock }));
-  assert.throws(() => readPair({ cert: one!.cert, key: other!.key }), /another certificate/);
-  assert.throws(() => readPair({ cert: "nothing", key: one!.key }));
-  assert.throws(() => readPair({ cert: one!.cert, key: "nothing" }));
+  assert.throws(() => parseKeyPair({ cert: one!.cert, key: other!.key }), /another certificate/);
+  assert.throws(() => parseKeyPair({ cert: "nothing", key: one!.key }));
+  assert.throws(() => parseKeyPair({ cert: one!.cert, key: "nothing" }));
 });

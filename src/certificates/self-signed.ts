@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Clock } from "../kernel/index.ts";
-import { readPair, type Pair } from "./pair.ts";
+import { parseKeyPair, type CertificateKeyPair } from "./pair.ts";
 import { certificate } from "./x509/certificate.ts";
 import { pem } from "./x509/der.ts";
 
@@ -14,9 +14,9 @@ interface SelfSignedRequest {
 const DAY = 86_400_000;
 
 /** A self-signed certificate: sufficient for testing and for encrypting mail, where clients rarely verify names. */
-export function makeSelfSigned({ names, days = 3650, clock }: SelfSignedRequest): Pair {
+export function makeSelfSigned({ names, days = 3650, clock }: SelfSignedRequest): CertificateKeyPair {
   const { privateKey: key } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   // The clocks of other machines may be slow.
   const der = certificate({ names, key, notBefore: clock.now() - DAY, notAfter: clock.now() + days * DAY });
-  return readPair({ cert: pem("CERTIFICATE", der), key: key.export({ type: "pkcs8", format: "pem" }) as string });
+  return parseKeyPair({ cert: pem("CERTIFICATE", der), key: key.export({ type: "pkcs8", format: "pem" }) as string });
 }

@@ -89,7 +89,7 @@ export function createDev(
       maxMessageBytes: limits.messageBytes,
       onWritten: reports.mailWritten,
       route: (recipient) => ({ kind: "worker", script: workers.workerFor(recipient) }),
-      rules: { isVerified: workers.isVerified, leadsTo: (address, script) => workers.claims(script, address) },
+      rules: { isVerified: workers.isVerified, routesToWorker: (address, script) => workers.claims(script, address) },
     },
     basics,
   );
@@ -130,7 +130,7 @@ export function createDev(
           host,
           port: candidate,
           closeMs: graceMs,
-          onRefused: ({ from, to }, { code, enhanced, text }) =>
+          onRejected: ({ from, to }, { code, enhanced, text }) =>
             report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` }),
         }),
       report,

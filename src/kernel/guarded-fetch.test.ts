@@ -73,7 +73,7 @@ test("rejects addresses of the local network in every notation, before connectin
     "[fd00::1]",
     "localhost",
   ]) {
-    await assert.rejects(guarded(`http://${host}:${port}/`, { headersMs: 2000 }), failsWith("refused"), host);
+    await assert.rejects(guarded(`http://${host}:${port}/`, { headersTimeoutMs: 2000 }), failsWith("refused"), host);
   }
   assert.equal(requested, 0);
 });
@@ -93,7 +93,7 @@ test("rejects this machine's own addresses in every notation, even public ones",
     syncBuiltinESMExports();
   });
   for (const host of ["93.184.216.34", "[::ffff:93.184.216.34]", "[::ffff:5db8:d822]", "[2606:4700:0::1111]"])
-    await assert.rejects(guarded(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
+    await assert.rejects(guarded(`http://${host}:9/`, { headersTimeoutMs: 2000 }), failsWith("refused"), host);
 });
 
 test("rejects this machine's public addresses listed in the settings", async () => {
@@ -102,7 +102,7 @@ test("rejects this machine's public addresses listed in the settings", async () 
     own: createOwnAddresses({ addresses: ["93.184.216.34", "2606:4700::/64"] }).has,
   });
   for (const host of ["93.184.216.34", "[::ffff:5db8:d822]", "[2606:4700::1111]"])
-    await assert.rejects(behindNat(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
+    await assert.rejects(behindNat(`http://${host}:9/`, { headersTimeoutMs: 2000 }), failsWith("refused"), host);
 });
 
 test("checks the addresses of a host name, and connects only to those", async (t) => {
@@ -238,18 +238,18 @@ test("aborts the request if the server does not respond or sends too slowly", as
     response.writeHead(200);
     response.write("drop");
   });
-  const silent = assert.rejects(open(`${at}/silent`, { headersMs: 5000 }), failsWith("tooSlow", /within 5 s/));
+  const silent = assert.rejects(open(`${at}/silent`, { headersTimeoutMs: 5000 }), failsWith("tooSlow", /within 5 s/));
   await requested.promise;
   t.mock.timers.tick(5000);
   await silent;
 
-  const drops = (await open(`${at}/drops`, { slowest: 1000 })).body[Symbol.asyncIterator]();
+  const drops = (await open(`${at}/drops`, { minBytesPerWindow: 1000 })).body[Symbol.asyncIterator]();
   assert.equal(String((await drops.next()).value), "drop");
   const second = assert.rejects(drops.next(), failsWith("tooSlow", /less than 1000 bytes were received in 30 s/));
   t.mock.timers.tick(30_000);
   await second;
 
-  const long = await open(`${at}/drops`, { totalMs: 10_000, slowest: 0 });
+  const long = await open(`${at}/drops`, { totalTimeoutMs: 10_000, minBytesPerWindow: 0 });
   const reading = assert.rejects(buffer(long.body), failsWith("tooSlow", /no complete response within 10 s/));
   t.mock.timers.tick(10_000);
   await reading;

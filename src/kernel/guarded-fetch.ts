@@ -66,13 +66,13 @@ interface GuardedRequest {
    */
   redirects?: number;
   /** Time limit for the headers of each hop. Default 20 s. */
-  headersMs?: number;
+  headersTimeoutMs?: number;
   /** Time limit for everything including the body. Default 60 s. */
-  totalMs?: number;
+  totalTimeoutMs?: number;
   /** Maximum size of the body in bytes. Default 1 MiB. */
   maxBytes?: number;
   /** Minimum number of bytes per half minute while the reader waits. Default 1. */
-  slowest?: number;
+  minBytesPerWindow?: number;
 }
 
 export interface GuardedResponse {
@@ -95,7 +95,7 @@ export interface GuardedResponse {
 export type GuardedFetch = (url: string, request?: GuardedRequest) => Promise<GuardedResponse>;
 
 /** A request in progress: target, content and limits. */
-interface Asking extends Required<Omit<GuardedRequest, "signal" | "body">> {
+interface ActiveRequest extends Required<Omit<GuardedRequest, "signal" | "body">> {
   body?: string | Uint8Array;
   signal: AbortSignal;
 }
@@ -117,10 +117,10 @@ export function createGuardedFetch({
   const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
   const mayConnect = () => (typeof allowPrivate === "function" ? allowPrivate() : allowPrivate) || undefined;
 
-  async function ask(url: URL, asking: Asking): Promise<IncomingMessage> {
+  async function ask(url: URL, asking: ActiveRequest): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-    const late = timeLimit(asking.headersMs, () =>
-      tooSlow(host, `it did not respond within ${asking.headersMs / 1000} s`),
+    const late = timeLimit(asking.headersTimeoutMs, () =>
+      tooSlow(host, `it did not respond within ${asking.headersTimeoutMs / 1000} s`),
     );
     const signal = AbortSignal.any([asking.signal, late.signal]);
     try {
@@ -137,23 +137,25 @@ export function createGuardedFetch({
     const {
       method = "GET",
       redirects = 5,
-      headersMs = 20_000,
-      totalMs = 60_000,
+      headersTimeoutMs = 20_000,
+      totalTimeoutMs = 60_000,
       maxBytes = 1024 * 1024,
-      slowest = 1,
+      minBytesPerWindow = 1,
       headers = {},
       body,
     } = options;
     let url = readUrl(text);
-    const over = timeLimit(totalMs, () => tooSlow(url.hostname, `no complete response within ${totalMs / 1000} s`));
+    const over = timeLimit(totalTimeoutMs, () =>
+      tooSlow(url.hostname, `no complete response within ${totalTimeoutMs / 1000} s`),
+    );
     const signal = options.signal === undefined ? over.signal : AbortSignal.any([over.signal, options.signal]);
-    const asking: Asking = {
+    const asking: ActiveRequest = {
       method,
       redirects,
-      headersMs,
-      totalMs,
+      headersTimeoutMs,
+      totalTimeoutMs,
       maxBytes,
-      slowest,
+      minBytesPerWindow,
       signal,
       headers: { "user-agent": userAgent, accept: "*/*", "accept-encoding": "identity", ...headers },
       ...(body !== undefined && { body }),
@@ -223,7 +225,7 @@ export async function resolveAllowed(
   return usable.slice(0, 8);
 }
 
-interface Way {
+interface Destination {
   host: string;
   addresses: string[];
   trusted: string[] | undefined;
@@ -231,8 +233,8 @@ interface Way {
 
 function send(
   url: URL,
-  { method, headers, body, signal }: Asking,
-  { host, addresses, trusted }: Way,
+  { method, headers, body, signal }: ActiveRequest,
+  { host, addresses, trusted }: Destination,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const options = {
@@ -304,7 +306,7 @@ const withoutCredentials = (headers: Record<string, string>) =>
     Object.entries(headers).filter(([name]) => !/^(authorization|cookie|proxy-authorization)$/i.test(name)),
   );
 
-function response(url: URL, answer: IncomingMessage, asking: Asking, over: () => void): GuardedResponse {
+function response(url: URL, answer: IncomingMessage, asking: ActiveRequest, over: () => void): GuardedResponse {
   const close = () => {
     over();
     answer.destroy();
@@ -336,7 +338,7 @@ function response(url: URL, answer: IncomingMessage, asking: Asking, over: () =>
 async function* readBody(
   host: string,
   answer: IncomingMessage,
-  { maxBytes, slowest, signal }: Asking,
+  { maxBytes, minBytesPerWindow, signal }: ActiveRequest,
   close: () => void,
 ): AsyncGenerator<Uint8Array> {
   const declared = answer.headers["content-length"];
@@ -346,7 +348,9 @@ async function* readBody(
   let [waited, octets] = [0, 0];
   let slow: Error | undefined;
   const stop = () =>
-    answer.destroy((slow = tooSlow(host, `less than ${slowest} bytes were received in ${WINDOW_MS / 1000} s`)));
+    answer.destroy(
+      (slow = tooSlow(host, `less than ${minBytesPerWindow} bytes were received in ${WINDOW_MS / 1000} s`)),
+    );
   try {
     if (declared !== undefined && Number(declared) > maxBytes) throw tooLarge(host, maxBytes);
     for (;;) {
@@ -358,7 +362,7 @@ async function* readBody(
       if (size > maxBytes) throw tooLarge(host, maxBytes);
       waited += performance.now() - requestedAt;
       octets += value.length;
-      if (octets >= slowest) [waited, octets] = [0, 0];
+      if (octets >= minBytesPerWindow) [waited, octets] = [0, 0];
       yield value;
     }
   } catch (err) {

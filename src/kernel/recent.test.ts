@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createManualClock } from "./clock.ts";
-import { createRecent } from "./recent.ts";
+import { createReadThroughCache } from "./recent.ts";
 
 function setUp({ max = 3 } = {}) {
   const clock = createManualClock();
   const requested: { key: string; answer: (value: string | undefined) => void }[] = [];
-  const recent = createRecent<string>({
+  const recent = createReadThroughCache<string>({
     clock,
     max,
-    freshMs: 1000,
+    ttlMs: 1000,
     read: (key) => new Promise((answer) => requested.push({ key, answer })),
   });
   const read = async (key: string, value: string | undefined) => {
@@ -49,10 +49,10 @@ test("does not cache missing values or failures", async () => {
   assert.equal(await read("a", "there"), "there");
   assert.equal(requested.length, 2);
   let fail = true;
-  const broken = createRecent<string>({
+  const broken = createReadThroughCache<string>({
     clock: createManualClock(),
     max: 1,
-    freshMs: 1000,
+    ttlMs: 1000,
     read: async () => (fail ? Promise.reject(new Error("down")) : "up"),
   });
   await assert.rejects(broken.get("a"), /down/);

@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
  * A short-lived cache by key. Missing values are not cached: they may appear at any time, and queries for them must not
  * evict others.
  */
-export interface Recent<Value> {
+export interface ReadThroughCache<Value> {
   get(key: string): Promise<Value | undefined>;
   /** True if the value is cached. */
   has(key: string): boolean;
@@ -12,23 +12,23 @@ export interface Recent<Value> {
   forget(which: (value: Value, key: string) => boolean): void;
 }
 
-/** At most `max` values for `freshMs` each; concurrent callers of one key share a read. */
-export function createRecent<Value>({
+/** At most `max` values for `ttlMs` each; concurrent callers of one key share a read. */
+export function createReadThroughCache<Value>({
   read,
   clock,
   max,
-  freshMs,
+  ttlMs,
 }: {
   read(key: string): Promise<Value | undefined>;
   clock: Clock;
   max: number;
-  freshMs: number;
-}): Recent<Value> {
+  ttlMs: number;
+}): ReadThroughCache<Value> {
   const values = new Map<string, { value: Value; until: number }>();
   const readings = new Map<string, Promise<Value | undefined>>();
 
   async function readAndKeep(key: string): Promise<Value | undefined> {
-    const until = clock.now() + freshMs;
+    const until = clock.now() + ttlMs;
     const reading = read(key);
     readings.set(key, reading);
     try {

@@ -19,7 +19,7 @@ export const visible = (text: string): string =>
   text.replace(CONTROLS, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, "0")}`);
 
 /** Formats untrusted text on one line. */
-export const oneLine = (text: string, max = 500): string => cut(visible(text).replace(/[\n\t]/g, " "), max);
+export const oneLine = (text: string, max = 500): string => truncate(visible(text).replace(/[\n\t]/g, " "), max);
 
-export const cut = (text: string, max: number): string =>
+export const truncate = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max)}... (${text.length - max} characters more)`;

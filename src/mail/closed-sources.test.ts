@@ -9,7 +9,7 @@ import { createRetryBodies } from "./retry/index.ts";
 import { createRspamd } from "./inbound/index.ts";
 import { clock, log, temporaryFolder } from "./mail.testing.ts";
 import type { MailSource } from "./messages/index.ts";
-import { createBodies, createSpareFiles, writeWhole } from "./outbound/index.ts";
+import { createBodies, createSpareFiles, writeFileAtomically } from "./outbound/index.ts";
 
 /** Tests that failing consumers close their source: an unread stream holds a file descriptor until it is closed. */
 
@@ -33,7 +33,7 @@ function openSource() {
 test("the queue closes a message that the object store rejects", async () => {
   const { raw } = openSource();
   const bodies = createBodies({ objects: failingStore, small: async () => undefined, maxBytes: 1_000_000 });
-  await assert.rejects(bodies.take({ id: "m1", createdAt: 0 }, raw), /no space/);
+  await assert.rejects(bodies.store({ id: "m1", createdAt: 0 }, raw), /no space/);
   assert.ok(raw.destroyed);
 });
 
@@ -45,7 +45,7 @@ test("the retry queue closes a message that the object store rejects", async () 
 
 test("the store of sent messages closes a message that the object store rejects", async () => {
   const { raw, source } = openSource();
-  await createSentMessages({ objects: failingStore, clock, log }).keep({ account: "a1", messageId: "<m1@x>", source });
+  await createSentMessages({ objects: failingStore, clock, log }).store({ account: "a1", messageId: "<m1@x>", source });
   assert.ok(raw.destroyed);
 });
 
@@ -53,7 +53,7 @@ test("the file transport closes a message when its folder is missing", async () 
   const { raw, source } = openSource();
   const dir = await temporaryFolder();
   await assert.rejects(
-    writeWhole(join(dir, "missing", "m1.eml"), source, createSpareFiles({ dir: join(dir, "spare") })),
+    writeFileAtomically(join(dir, "missing", "m1.eml"), source, createSpareFiles({ dir: join(dir, "spare") })),
     { code: "ENOENT" },
   );
   assert.ok(raw.destroyed);

@@ -71,7 +71,7 @@ async function compose(t: TestContext, settings: SettingsInput, changes: Partial
       sending: {
         send: async ({ account, from, to }) => (
           sent.push({ account, from, to }),
-          { messageId: "<id@sender.example>", delivered: [], queued: [...to], suppressed: [], refusals: [] }
+          { messageId: "<id@sender.example>", delivered: [], queued: [...to], suppressed: [], rejections: [] }
         ),
       },
       graceMs: 100,
@@ -167,12 +167,12 @@ test("replies 250 if any recipient is accepted, the next hop's reply if none is 
     bad: { code: "E_VALIDATION_ERROR", http: 400, message: "From: header does not match mail from" },
   });
   const reply = { code: 550, enhanced: "5.1.1", text: "No such user" };
-  const refusals = [{ rcpt: "b@x.example", reply }];
-  const none = { messageId: "<id@x>", delivered: [], queued: [], suppressed: [], refusals: [] };
+  const rejections = [{ rcpt: "b@x.example", reply }];
+  const none = { messageId: "<id@x>", delivered: [], queued: [], suppressed: [], rejections: [] };
   for (const [result, expected] of [
-    [{ ...none, delivered: ["c@x.example"], refusals }, "250 2.0.0 Ok <id@x>"],
+    [{ ...none, delivered: ["c@x.example"], rejections }, "250 2.0.0 Ok <id@x>"],
     [{ ...none, suppressed: ["c@x.example"] }, "250 2.0.0 Ok <id@x>"],
-    [{ ...none, refusals }, "550 5.1.1 No such user"],
+    [{ ...none, rejections }, "550 5.1.1 No such user"],
     [errors.bad(), "554 5.6.0 From: header does not match mail from"],
   ] as const) {
     let discarded = 0;

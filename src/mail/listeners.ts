@@ -9,7 +9,7 @@ import {
   meterSmtp,
   createRspamd,
   type SmtpListener,
-  type OnRefused,
+  type OnRejected,
 } from "./inbound/index.ts";
 import type { Spool } from "./messages/index.ts";
 import { smtpName } from "./names.ts";
@@ -23,7 +23,7 @@ export interface ListenersDeps extends SubmittersDeps {
   lookups: Pick<Lookups, "resolve">;
   metrics: Metrics;
   /** Called for each message that is rejected before it is received. */
-  onRefused?: OnRefused;
+  onRejected?: OnRejected;
   /** Milliseconds that a listener waits for messages in progress when it closes. */
   graceMs: number;
 }
@@ -59,10 +59,10 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
     closeMs: graceMs,
   };
   const onRefused =
-    (listener: "smtp" | "submission"): OnRefused =>
+    (listener: "smtp" | "submission"): OnRejected =>
     (envelope, reply, stage) => {
       meter.refused(listener, stage, reply);
-      deps.onRefused?.(envelope, reply, stage);
+      deps.onRejected?.(envelope, reply, stage);
     };
 
   return {
@@ -74,7 +74,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
         port: smtp.port,
         fd,
         dsn: true,
-        onRefused: onRefused("smtp"),
+        onRejected: onRefused("smtp"),
         limits: { ...limits, messageBytes: spool.maxBytes, messagesPerMinute: smtp.messages_per_minute },
         receive: receiver.receive,
         checkRecipient: receiver.checkRecipient,
@@ -96,7 +96,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
         port: submission.port,
         fd,
         limits,
-        onRefused: onRefused("submission"),
+        onRejected: onRefused("submission"),
       });
       meter.watch("submission", listener);
       return listener;

@@ -26,7 +26,7 @@ interface LocalMail {
   /** Rejects with UserError if the port is unavailable. */
   listen(
     receiver: Receiver,
-    options: Pick<SmtpListenerOptions, "host" | "port" | "onRefused"> & { closeMs: number },
+    options: Pick<SmtpListenerOptions, "host" | "port" | "onRejected"> & { closeMs: number },
   ): Promise<SmtpListener>;
 }
 

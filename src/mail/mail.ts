@@ -26,7 +26,7 @@ import {
   neededRecords,
   type NeededRecord,
   createRecipientRoute,
-  workerNamed,
+  parseWorkerName,
   setUpRouting,
 } from "./routing/index.ts";
 import {
@@ -99,7 +99,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
 
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
   lifecycle.onStop("spool", () => spool.close());
-  const { activity, sentMessages, settleInterrupted, rejected } = setUpActivity(
+  const { activity, sentMessages, resolveInterrupted, recordRejection } = setUpActivity(
     { store, settings, zones, metrics },
     basics,
   );
@@ -123,7 +123,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   const { dkimKeys, resolve } = routing;
   const service = createServiceKeys(settings, dkimKeys);
   const sendingDomains = setUpSendingDomains({ store, settings, zones, routing, verifier: watch }, basics);
-  const sends = async (domain: string) => (await sendingDomains.find(domain))?.enabled === true;
+  const isSendingDomain = async (domain: string) => (await sendingDomains.find(domain))?.enabled === true;
 
   const tlsReports = setUpTlsReports({ store, settings, lookups }, basics);
   const outbound = setUpOutbound(
@@ -134,7 +134,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       lookups,
       trace,
       files: setUpFileTransport(settings, basics),
-      isLocal: createLocalDomains({ settings, resolve, sends, lookups }),
+      isLocal: createLocalDomains({ settings, resolve, isSendingDomain, lookups }),
       downgrade: createDowngrade({ signer, findKey: dkimKeys.find }),
       tlsResults: tlsReports?.results,
     },
@@ -142,7 +142,18 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   );
   const suppressions = setUpSuppressions(store, basics);
   const { bounces, start: startBounces } = setUpBounces(
-    { store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, sends, trace },
+    {
+      store,
+      secrets,
+      settings,
+      queue: outbound.queue,
+      srs,
+      signer,
+      service,
+      list: suppressions,
+      isSendingDomain,
+      trace,
+    },
     basics,
   );
   outbound.onFailed(bounces.onFailed);
@@ -168,7 +179,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       signer,
       spool,
       trace,
-      keep: sentMessages.keep,
+      storeSent: sentMessages.store,
     },
     basics,
   );
@@ -189,8 +200,8 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   const retries = setUpRetryQueue({ store, settings, spool, bounces, trace }, basics);
   const authenticator = setUpAuthenticator(settings, lookups.resolve, basics);
   const receiver = createReceiver({
-    runtime: { email: (name, mail, actions) => workers.email(workerNamed(name), mail, actions) },
-    route: createRecipientRoute({ settings, resolve, scripts, reports, sends }),
+    runtime: { email: (name, mail, actions) => workers.email(parseWorkerName(name), mail, actions) },
+    route: createRecipientRoute({ settings, resolve, scripts, reports, isSendingDomain }),
     rules: {
       isVerified: async (address, { account }) =>
         account === undefined || (await routing.addresses.stateOf(account, address)) === "verified",
@@ -217,7 +228,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       accounts: deps.accounts,
       zones,
       sending,
-      onRefused: rejected,
+      onRejected: recordRejection,
       graceMs: deps.graceMs,
     },
     basics,
@@ -262,7 +273,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
           }),
         );
       }
-      settleInterrupted(outbound.messages);
+      resolveInterrupted(outbound.messages);
       // Retries run workers, and workers run only in processes that receive mail.
       if (roles.has("smtp")) retries.start(receiver.retry);
     },

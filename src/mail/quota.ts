@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/index.ts";
 
 interface Quota {
   /** Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. */
-  take(key: string): number;
+  consume(key: string): number;
 }
 
 interface QuotaOptions {
@@ -23,7 +23,7 @@ export function createQuota({ clock, limit, perMs }: QuotaOptions): Quota {
   const periods = new Map<string, { until: number; count: number }>();
 
   return {
-    take(key) {
+    consume(key) {
       if (limit === 0) return 0;
       const now = clock.now();
       let period = periods.get(key);

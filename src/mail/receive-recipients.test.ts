@@ -42,7 +42,7 @@ async function setUp(more: Partial<ReceiverOptions> = {}) {
     ...more,
   });
   const receive = async (to: string[], from?: string) =>
-    settledAll(await receiver.receive(envelope(to, from), spool.hold(Buffer.from(MESSAGE))));
+    settledAll(await receiver.receive(envelope(to, from), spool.fromMemory(Buffer.from(MESSAGE))));
   return { receiver, receive, trace, transport, spool };
 }
 
@@ -57,7 +57,7 @@ const judge = (accept: boolean): NonNullable<ReceiverOptions["authenticator"]> =
       arc: { result: "none" },
       reply: { code: 550, enhanced: "5.7.26", text: "who are you" },
     }) as unknown as Verdict,
-  tagged: (source) => source,
+  addResults: (source) => source,
 });
 
 const bounces: NonNullable<ReceiverOptions["bounces"]> = {
@@ -135,7 +135,7 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
   const said = async (verdict: Verdict | undefined, from: string) => {
     const { receive } = await setUp({
       bounces: asking,
-      ...(verdict && { authenticator: { check: async () => verdict, tagged: (source) => source } }),
+      ...(verdict && { authenticator: { check: async () => verdict, addResults: (source) => source } }),
     });
     return (await receive(["srs@fwd.example"], from))[0];
   };
@@ -196,7 +196,7 @@ test("retries a queued message for one recipient, including the waitUntil() work
   const { receiver, spool } = await setUp({
     runtime: { email: async () => ({ outcome: "ok", ended: ended.promise }) },
   });
-  const source = spool.hold(Buffer.from(MESSAGE));
+  const source = spool.fromMemory(Buffer.from(MESSAGE));
   const mail = { envelope: envelope(["w@here.example"]), source, recipients: [] };
   const reply = { code: 451, enhanced: "4.3.0", text: "later" };
   let over = false;
@@ -239,7 +239,7 @@ test("a bounce queued because other recipients already had the message is proces
   const { receiver, spool } = await setUp({ bounces });
   const mail = {
     envelope: envelope(["srs@fwd.example"], ""),
-    source: spool.hold(Buffer.from(MESSAGE)),
+    source: spool.fromMemory(Buffer.from(MESSAGE)),
     recipients: [],
   };
   assert.deepEqual(

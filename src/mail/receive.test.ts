@@ -95,7 +95,7 @@ test("defers the message if a handler throws or is stopped", async () => {
       ids,
       log,
     });
-    const [settled] = await receiver.receive(envelope(["b@here.example"]), spool.hold(Buffer.from(MESSAGE)));
+    const [settled] = await receiver.receive(envelope(["b@here.example"]), spool.fromMemory(Buffer.from(MESSAGE)));
     assert.ok(!settled!.ok && settled!.temporary, outcome);
   }
 });
@@ -112,9 +112,10 @@ test("a runtime failure is an internal error: temporary, without details", async
     ids,
     log,
   });
-  assert.deepEqual(settledAll(await receiver.receive(envelope(["b@here.example"]), spool.hold(Buffer.from(MESSAGE)))), [
-    "451 4.3.0 Message processing failed, try again later",
-  ]);
+  assert.deepEqual(
+    settledAll(await receiver.receive(envelope(["b@here.example"]), spool.fromMemory(Buffer.from(MESSAGE)))),
+    ["451 4.3.0 Message processing failed, try again later"],
+  );
 });
 
 test("routes: forward relays the message, drop accepts it, none rejects it", async () => {
@@ -220,7 +221,7 @@ test("dispatch() reports all actions of a worker, in order", async () => {
       },
     },
   });
-  const message = readMessage(spool.hold(Buffer.from(MESSAGE)));
+  const message = readMessage(spool.fromMemory(Buffer.from(MESSAGE)));
   const handled = await receiver.dispatch({
     script: "w",
     from: "a@sender.example",

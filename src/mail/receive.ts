@@ -4,8 +4,8 @@ import type { WorkerRuntime } from "../workers/index.ts";
 import {
   type ForwardRules,
   createDeliver,
-  refused,
-  refusedWith,
+  rejectedResult,
+  rejectedWithReply,
   type Delivery,
   type DeliveryOutcome,
   createStepRecorder,
@@ -45,7 +45,7 @@ export interface ReceiverOptions {
   /** A message with more Received fields than this is in a loop (RFC 5321 6.3). Default 100. */
   maxHops?: number;
   /** Authenticates senders. If omitted, all senders are trusted. */
-  authenticator?: Pick<Authenticator, "check" | "tagged">;
+  authenticator?: Pick<Authenticator, "check" | "addResults">;
   /**
    * Forwards messages, signed and with a rewritten sender. If omitted, messages are passed to the transport unchanged.
    */
@@ -108,8 +108,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     retries,
   } = options;
   const recordStep = createStepRecorder({ trace, clock });
-  const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
-  const deliver = createDeliver({ route, handToWorker, transport, forwarding, reports, recordStep, ids, log });
+  const dispatchToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
+  const deliver = createDeliver({ route, dispatchToWorker, transport, forwarding, reports, recordStep, ids, log });
   const answer = createPartialDelivery({ retries, bounces, recordStep, clock, log });
 
   function read(source: MailSource): Message {
@@ -127,7 +127,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const verdict = await authenticator.check(envelope, source);
       recordStep(source.id, "authenticated", traceDetail(verdict));
       return verdict.accept
-        ? { envelope, verdict, message: read(authenticator.tagged(source, verdict)) }
+        ? { envelope, verdict, message: read(authenticator.addResults(source, verdict)) }
         : { refusal: verdict.reply! };
     } catch (err) {
       return { refusal: replyOf(faultOr(err, source.id)) };
@@ -154,7 +154,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     try {
       return { result: await bounces!.process({ rcpt, envelope, source, isAuthenticated }) };
     } catch (err) {
-      return { result: refused(rcpt, faultOr(err, source.id)) };
+      return { result: rejectedResult(rcpt, faultOr(err, source.id)) };
     }
   }
 
@@ -163,7 +163,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
    * rejection.
    */
   async function reject(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<DeliveryOutcome> {
-    const result = refusedWith(rcpt, reply);
+    const result = rejectedWithReply(rcpt, reply);
     try {
       const { account, zone } = await route(rcpt, envelope);
       return { result, account, zone };
@@ -216,7 +216,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       } catch (err) {
         const refusal = faultOr(err, source.id);
         recordStep(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
-        return envelope.to.map((rcpt) => refused(rcpt, refusal));
+        return envelope.to.map((rcpt) => rejectedResult(rcpt, refusal));
       } finally {
         void discardAfter(source, after, log);
       }
@@ -236,16 +236,16 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
         if (bounces?.isReturnPath(rcpt)) return (await processBounce(envelope, source, rcpt, verdict)).result;
-        const { result, ended, left } = await deliver(
+        const { result, ended, remaining } = await deliver(
           { envelope, message: read(source), verdict },
           rcpt,
           ids.hex(),
           to,
         );
         await ended?.catch(() => {});
-        return { ...result, ...(left && left.length > 0 && { to: left }) };
+        return { ...result, ...(remaining && remaining.length > 0 && { to: remaining }) };
       } catch (err) {
-        return refused(rcpt, faultOr(err, source.id));
+        return rejectedResult(rcpt, faultOr(err, source.id));
       }
     },
 
@@ -254,7 +254,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       try {
         const live = { id: message.source.id, message, from, to, script };
         recordStep(message.source.id, "received", { from, to: [to], size: message.source.size });
-        const handled = await handToWorker(live, { keepReplies });
+        const handled = await dispatchToWorker(live, { keepReplies });
         ended = handled.ended;
         return handled;
       } finally {

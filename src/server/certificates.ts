@@ -7,12 +7,12 @@ import {
   createAcmeCertificates,
   createDnsSolver,
   createFileCertificates,
-  createHeldCertificates,
+  createCertificateStore,
   createHttpSolver,
-  keepSelfSigned,
-  readPair,
-  type DnsTexts,
-  type Pair,
+  loadOrCreateSelfSigned,
+  parseKeyPair,
+  type DnsTxtRecords,
+  type CertificateKeyPair,
 } from "../certificates/index.ts";
 import { isLoopback, messageOf, type Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
@@ -28,7 +28,7 @@ interface CertificatesDeps {
   settings: Settings;
   metrics: Metrics;
   /** Stores the TXT records for DNS-01. */
-  texts: DnsTexts;
+  texts: DnsTxtRecords;
   /** Names that need a certificate of their own, in addition to tls.acme_names. Called every minute. */
   alsoFor?(): Promise<readonly string[]>;
 }
@@ -62,7 +62,7 @@ export async function composeCertificates(parts: CertificatesDeps, basics: Basic
     "reelpost_tls_certificate_expires_seconds",
     "Expiry time of the default TLS certificate (for clients without SNI), in seconds since the Unix epoch",
   );
-  const measure = () => expires.set(Math.floor(readPair(found.tls.pem()).notAfter / 1000));
+  const measure = () => expires.set(Math.floor(parseKeyPair(found.tls.pem()).notAfter / 1000));
   measure();
   found.tls.onChange(measure);
   return found;
@@ -78,7 +78,7 @@ async function fromFiles(
 }
 
 async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics): Promise<ServeCertificates> {
-  const tls = createHeldCertificates(await ownPair({ http, smtp, ...settings }, basics));
+  const tls = createCertificateStore(await ownPair({ http, smtp, ...settings }, basics));
   const open = [http.host, smtp.host].some((host) => !isLoopback(host));
   basics.log[open ? "warn" : "debug"](
     "tls: using a self-signed certificate: mail is encrypted, but clients cannot verify the server. Set tls.cert_file or tls.acme_directory",
@@ -110,7 +110,7 @@ async function fromAcme(
     contact: email === "" ? [] : [`mailto:${email}`],
     ca: caFile === "" ? undefined : await readAuthorities(caFile),
     solver: challenge === "http-01" ? http : createDnsSolver(texts),
-    wanted: async () => [names.map(asciiName), ...((await alsoFor?.()) ?? []).map((name) => [name])],
+    requestedNames: async () => [names.map(asciiName), ...((await alsoFor?.()) ?? []).map((name) => [name])],
     fallback: await ownPair(settings, basics),
   });
   lifecycle.onStop("certificates", () => tls.close());
@@ -118,12 +118,12 @@ async function fromAcme(
 }
 
 /** A self-signed certificate for all names of this machine. */
-function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<Pair> {
+function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<CertificateKeyPair> {
   const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
   const names = [smtpName(smtp), ...tls.acme_names, ...publicName, "localhost"]
     .map((name) => domainToASCII(name))
     .filter((name) => name !== "");
-  return keepSelfSigned({ file: join(dataDir, "tls", "self-signed.pem"), names: [...new Set(names)], clock });
+  return loadOrCreateSelfSigned({ file: join(dataDir, "tls", "self-signed.pem"), names: [...new Set(names)], clock });
 }
 
 async function readAuthorities(path: string): Promise<string> {

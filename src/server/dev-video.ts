@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
-import { createApi, type Gate, streamRoutes } from "../api/index.ts";
+import { createApi, type AccessControl, streamRoutes } from "../api/index.ts";
 import { sendTextError, VIDEO_PREFIX, type DevVideo } from "../dev/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -20,7 +20,7 @@ interface DevVideoDeps {
 const ACCOUNT = "0".repeat(32);
 const API = `${VIDEO_PREFIX}client/v4/`;
 /** Every caller is the developer, regardless of the token. */
-const OPEN: Gate = {
+const OPEN: AccessControl = {
   authenticate: async () => ({
     tokenId: ACCOUNT,
     user: { id: ACCOUNT, email: "developer@localhost" },
@@ -88,7 +88,7 @@ function openVideo({ store, dataDir, settings, serverUrl }: DevVideoDeps, basics
     ...basics,
     routes: streamRoutes(stream),
     version: "dev",
-    gate: OPEN,
+    accessControl: OPEN,
     rateLimit: { requests: 0, seconds: 1 },
   });
   return { stream, listening, api: getRequestListener(api.fetch, { overrideGlobalObjects: false }) };

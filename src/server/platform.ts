@@ -25,11 +25,11 @@ interface PlatformDeps {
    * Resources that an account has in modules created later, as name and count: an account with resources cannot be
    * deleted.
    */
-  alsoHeld(account: string): Promise<Record<string, number>>;
+  otherContents(account: string): Promise<Record<string, number>>;
 }
 
 export function composePlatform(
-  { store, bindings, secrets, runtime, settings, scheduled, alsoHeld }: PlatformDeps,
+  { store, bindings, secrets, runtime, settings, scheduled, otherContents }: PlatformDeps,
   basics: Basics,
 ): Platform {
   const { db, events } = store;
@@ -49,7 +49,7 @@ export function composePlatform(
       "KV namespace": (await bindings.kv.namespaces.list(account, one)).total,
       "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length,
       "D1 database": (await bindings.d1.list.list(account, one)).total,
-      ...(await alsoHeld(account)),
+      ...(await otherContents(account)),
     };
     const words = Object.entries(counts)
       .filter(([, count]) => count > 0)

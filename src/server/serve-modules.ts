@@ -95,7 +95,7 @@ export async function openModules(
       runtime,
       settings,
       scheduled: roles.has("workers"),
-      alsoHeld: (account) => late.stream!.contents(account),
+      otherContents: (account) => late.stream!.contents(account),
     },
     basics,
   );

@@ -49,7 +49,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
     const firstToken = token === "" ? first?.token : undefined;
     const newToken =
-      options.newToken === true && firstToken === undefined ? (await accounts.newAdminToken()).token : undefined;
+      options.newToken === true && firstToken === undefined ? (await accounts.createAdminToken()).token : undefined;
     const account = await defaultAccount();
     const label = account && (await scripts.subdomain(account.id));
 

@@ -1,5 +1,5 @@
 export type { Db, Migration } from "./db/port.ts";
-export { createCommits, type Commits } from "./db/commits.ts";
+export { createGroupCommitter, type GroupCommitter } from "./db/commits.ts";
 export { migrate } from "./db/migrate.ts";
 export { prepared } from "./db/prepared-query.ts";
 export { openPostgres } from "./db/postgres.ts";

@@ -24,7 +24,7 @@ export { createMediaTools, type MediaCapabilities } from "./media/index.ts";
 export { streamMigrations } from "./migrations.ts";
 export type { MediaModel } from "./model.ts";
 export { createPlaybackTokens, type PlaybackTokens } from "./tokens/index.ts";
-export { type RequestedVideo, carriesUpload, createUploads, type Uploads } from "./uploads/index.ts";
+export { type RequestedVideo, hasUploadBody, createUploads, type Uploads } from "./uploads/index.ts";
 export {
   type CreatedBound,
   createStreamUrls,

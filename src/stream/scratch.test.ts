@@ -10,7 +10,7 @@ test("removes leftovers of dead processes, including one that had our pid; keeps
   const folder = mkdtempSync(join(tmpdir(), "reelpost-scratch-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const scratch = createScratch(folder);
-  const { path, remove } = await scratch.make("encode");
+  const { path, remove } = await scratch.create("encode");
   const dead = spawnSync(process.execPath, ["-e", ""]).pid;
   const others = [`captions-${process.ppid}-0123abcd-x`, "notes", `encode-${dead}`];
   for (const name of [...others, `mezzanine-${dead}-0123abcd-x`, `encode-${process.pid}-0123abcd-x`]) {

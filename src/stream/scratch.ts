@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** Temporary folders on this machine, each for one unit of work. */
 export interface Scratch {
   /** `kind` is the prefix of the folder's name, to identify it on disk. */
-  make(kind: string): Promise<{ path: string; remove(): Promise<void> }>;
+  create(kind: string): Promise<{ path: string; remove(): Promise<void> }>;
   /** Removes the leftovers of dead processes. */
   sweep(): Promise<void>;
 }
@@ -17,7 +17,7 @@ const NAME = /^[a-z]+-(\d+)-([0-9a-f]{8})-/;
 /** `folder` is created when needed. */
 export function createScratch(folder: string): Scratch {
   return {
-    async make(kind) {
+    async create(kind) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const path = await mkdtemp(join(folder, `${kind}-${process.pid}-${PROCESS}-`));
       return { path, remove: () => rm(path, { recursive: true, force: true }) };

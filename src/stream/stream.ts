@@ -154,7 +154,7 @@ export function createStream(
   });
   lifecycle.onStop("webhooks of videos", () => webhooks.close());
   const videos = createVideos({ db, objects, jobs, events, clock, ids, log, settings: settings.stream });
-  videos.onSettled(webhooks.settled);
+  videos.onSettled(webhooks.onVideoSettled);
   const viewed = createViewedMinutes({ db, clock, log });
   lifecycle.onStop("videos", async () => {
     await videos.close();
@@ -192,7 +192,7 @@ export function createStream(
     settings: settings.stream,
     fetch,
   });
-  videos.onDeleted(audio.clean);
+  videos.onDeleted(audio.onVideoDeleted);
   lifecycle.onStop("audio tracks", () => audio.close());
   const captions = createCaptions({
     db,
@@ -207,7 +207,7 @@ export function createStream(
     settings: settings.stream,
     folder,
   });
-  videos.onDeleted(captions.forgetVideo);
+  videos.onDeleted(captions.onVideoDeleted);
   lifecycle.onStop("captions", () => captions.close(), { timeoutMs: 15_000 });
   const segments = createSegments({
     tools,
@@ -216,11 +216,11 @@ export function createStream(
     log,
     concurrency: settings.stream.urgent_encoders,
     scratch: folder,
-    isThere: async (uid) => (await videos.find(uid)) !== undefined,
+    videoExists: async (uid) => (await videos.find(uid)) !== undefined,
     audio: audio.sources,
   });
   lifecycle.onStop("segments", () => segments.close());
-  const probe = createProbe({ tools, objects, settings: settings.stream, folder, watermark: watermarks.burned });
+  const probe = createProbe({ tools, objects, settings: settings.stream, folder, watermark: watermarks.copyForVideo });
   const processing = createProcessing({
     videos,
     probe,
@@ -230,7 +230,8 @@ export function createStream(
     log,
     source,
     encoders: settings.stream.encoders,
-    adoptTracks: async (video) => void (await Promise.all([audio.adopt(video), captions.adopt(video)])),
+    importEmbeddedTracks: async (video) =>
+      void (await Promise.all([audio.importEmbedded(video), captions.importEmbedded(video)])),
   });
   // Processing stops before the segments it waits for.
   lifecycle.onStop("processing of videos", () => processing.close(), { timeoutMs: 5000 });
@@ -253,7 +254,7 @@ export function createStream(
       address,
       origin,
       ...(tls && { tls }),
-      ...(own && { own: own.has }),
+      ...(own && { ownAddresses: own.has }),
     },
     basics,
   );
@@ -269,7 +270,7 @@ export function createStream(
     ids,
     log,
   });
-  videos.onDeleted(downloads.clean);
+  videos.onDeleted(downloads.onVideoDeleted);
   live.assembly.onDone(downloads.resume);
   lifecycle.onStop("downloads of videos", () => downloads.close());
   const clips = createClips({ videos, objects, clock, log, findWatermark: watermarks.get });
@@ -333,7 +334,7 @@ export function createStream(
     page: player.uploadPage,
     fetch,
   });
-  videos.onDeleted(uploads.forget);
+  videos.onDeleted(uploads.onVideoDeleted);
   videos.beforeExpiry(uploads.isArriving);
   lifecycle.onStop("uploads", () => uploads.close());
 

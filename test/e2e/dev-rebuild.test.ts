@@ -103,7 +103,10 @@ writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.str
     );
     const server = await serve(t, folder);
     for (const [source, explanation] of [
-      [`import os from "node:os"; export const name = os.type(); ${answering("never")}`, /\nFix: Add "nodejs_compat" to compatibility_flags\.$/],
+      [
+        `import os from "node:os"; export const name = os.type(); ${answering("never")}`,
+        /\nFix: Add "nodejs_compat" to compatibility_flags\.$/,
+      ],
       [`export const mode = MODE; ${answering("never")}`, /\nFix: Use env\.MODE\.$/],
     ] as const) {
       const failed = next(server, "build-failed");

@@ -124,7 +124,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
         clock: systemClock,
       });
       t.after(() => authenticator.close());
-      const fields = await createSigner({ clock: systemClock }).sign(held.hold(Buffer.from(MESSAGE)), {
+      const fields = await createSigner({ clock: systemClock }).sign(held.fromMemory(Buffer.from(MESSAGE)), {
         dkim: [
           {
             domain: "sender.test",
@@ -133,7 +133,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
           },
         ],
       });
-      const signed = held.hold(Buffer.from(fields + MESSAGE));
+      const signed = held.fromMemory(Buffer.from(fields + MESSAGE));
       const { spf, dkim, accept, reply } = await authenticator.check(
         { from: "ada@sender.test", helo: "sender.test", ip: "192.0.2.1" },
         signed,

@@ -31,6 +31,6 @@ const live = await become(
 );
 const { promise: lost, resolve: onLost } = Promise.withResolvers<string>();
 const host = startHostProcess({ directory: "/tmp", limits: d1Limits, onLost });
-const answered = await become(host.ask({ op: "close", file: "x" }));
+const answered = await become(host.request({ op: "close", file: "x" }));
 await host.ended;
 process.stdout.write(JSON.stringify({ run, live, answered, lost: await lost }));

@@ -24,7 +24,7 @@ import {
   type Events,
   type Secrets,
 } from "../../src/store/index.ts";
-import { createDnsTexts } from "../../src/zones/dns/dns-texts.ts";
+import { createDnsTxtRecords } from "../../src/zones/dns/dns-texts.ts";
 import { createEmbeddedProvider } from "../../src/zones/dns/provider/embedded.ts";
 import { createZones, startDnsServer, zonesMigrations } from "../../src/zones/index.ts";
 import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
@@ -84,7 +84,7 @@ async function world(
     solver,
     pebble,
     secrets,
-    texts: createDnsTexts({ zones, provider: createEmbeddedProvider(zones), clock, alone: true }),
+    texts: createDnsTxtRecords({ zones, provider: createEmbeddedProvider(zones), clock, isSingleProcess: true }),
   };
 }
 
@@ -114,7 +114,7 @@ async function certificatesOf(
     ca: pebble.ca,
     contact: ["mailto:ops@example.com"],
     solver,
-    wanted: async () => names,
+    requestedNames: async () => names,
     fallback: makeSelfSigned({ names: ["fallback.example"], clock }),
     pollMs: 50,
     ...options,

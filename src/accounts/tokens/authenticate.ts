@@ -1,11 +1,11 @@
 import type { Clock } from "../../kernel/index.ts";
-import { createRecent } from "../../kernel/recent.ts";
+import { createReadThroughCache } from "../../kernel/recent.ts";
 import type { Db } from "../../store/index.ts";
 import { accountsOfUser, emailKey, findUser, findUserByGlobalKey } from "../accounts-table.ts";
 import type { Caller } from "../caller.ts";
 import { accountErrors } from "../errors.ts";
 import type { User } from "../types.ts";
-import { everything } from "./everything.ts";
+import { fullAccessPolicies } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";
 import { ipMatcher } from "./ip-condition.ts";
 import type { LastUsed } from "./last-used.ts";
@@ -33,7 +33,7 @@ export interface TokenAuthenticator {
   forgetAll(): void;
 }
 
-interface Known {
+interface CachedCaller {
   caller: Caller;
   emailKey: string;
   /** A global key authenticates only together with the user's address. */
@@ -63,12 +63,12 @@ export function createTokenAuthenticator({
 }): TokenAuthenticator {
   const tables = db.tables<AccountTables>();
 
-  async function read(secretHash: string): Promise<Known | undefined> {
+  async function read(secretHash: string): Promise<CachedCaller | undefined> {
     const token = await findTokenByHash(tables, secretHash, clock.now());
     return token === undefined ? readGlobalKey(await findUserByGlobalKey(tables, secretHash)) : readToken(token);
   }
 
-  async function readToken(token: Token): Promise<Known | undefined> {
+  async function readToken(token: Token): Promise<CachedCaller | undefined> {
     if (token.status === "disabled") return undefined;
     const user = await findUser(tables, token.createdBy);
     if (user === undefined) return undefined;
@@ -83,19 +83,19 @@ export function createTokenAuthenticator({
     };
   }
 
-  async function readGlobalKey(user: User | undefined): Promise<Known | undefined> {
+  async function readGlobalKey(user: User | undefined): Promise<CachedCaller | undefined> {
     if (user === undefined) return undefined;
     const owned = await accountsOfUser(tables, user.id);
-    const all = { tokenId: user.id, grants: grantsOf(everything(user.id), { user: user.id }), owned };
+    const all = { tokenId: user.id, grants: grantsOf(fullAccessPolicies(user.id), { user: user.id }), owned };
     return { ...known(user, all), onlyWithEmail: true, notBefore: -Infinity, expiresAt: Infinity, letsIn: () => true };
   }
 
-  const callers = createRecent({ read, clock, max: MAX_CALLERS, freshMs: FRESH_MS });
+  const callers = createReadThroughCache({ read, clock, max: MAX_CALLERS, ttlMs: FRESH_MS });
 
-  function note(entry: Known, now: number): void {
+  function note(entry: CachedCaller, now: number): void {
     if (entry.token === undefined || now - entry.token.notedAt < NOTE_MS) return;
     entry.token.notedAt = now;
-    lastUsed.note(entry.caller.tokenId, entry.token.lastUsedAt);
+    lastUsed.record(entry.caller.tokenId, entry.token.lastUsedAt);
   }
 
   return {
@@ -130,7 +130,7 @@ export function createTokenAuthenticator({
 function known(
   user: User,
   { tokenId, grants, owned }: { tokenId: string; grants: Grant[]; owned: string[] },
-): Pick<Known, "caller" | "emailKey"> {
+): Pick<CachedCaller, "caller" | "emailKey"> {
   return {
     caller: {
       tokenId,
@@ -145,12 +145,14 @@ function known(
 
 /** Accounts in which any permission is allowed. A zone specified without its account yields none. */
 function reached(grants: Grant[], owned: string[]): string[] {
-  const allowed = grants.filter(({ effect }) => effect === "allow").map(({ place }) => place);
+  const allowed = grants.filter(({ effect }) => effect === "allow").map(({ resource }) => resource);
   if (allowed.some(({ kind }) => kind === "every account" || kind === "every zone")) return owned;
   const named = new Set(allowed.flatMap((place) => ("account" in place ? [place.account] : [])));
   return owned.filter((id) => named.has(id));
 }
 
 const denied = (grants: Grant[]): string[] => [
-  ...new Set(grants.flatMap(({ effect, place }) => (effect === "deny" && "zone" in place ? [place.zone] : []))),
+  ...new Set(
+    grants.flatMap(({ effect, resource }) => (effect === "deny" && "zone" in resource ? [resource.zone] : [])),
+  ),
 ];

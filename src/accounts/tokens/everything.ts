@@ -5,7 +5,7 @@ import type { Policy } from "./types.ts";
  * Policies that grant every permission on everything that a user can access, now and in the future. Replace the
  * placeholder ids before storing them.
  */
-export const everything = (user: string): Policy[] =>
+export const fullAccessPolicies = (user: string): Policy[] =>
   (Object.keys(SCOPE_NAMES) as Scope[]).map((scope) => ({
     id: "",
     effect: "allow",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { array, assert as check, constantFrom, property, record, type Arbitrary } from "fast-check";
 import type { Permission, Resource } from "../caller.ts";
-import { compile, exceeding, type Grant, grantsOf } from "./grants.ts";
+import { compile, findExceedingGrant, type Grant, grantsOf } from "./grants.ts";
 import { permissionGroups } from "./permission-groups.ts";
 import type { PolicyResource } from "./policy-resources.ts";
 import type { Policy, TokenOwner } from "./types.ts";
@@ -121,7 +121,7 @@ test("a token that does not exceed another allows nothing that the other denies"
   check(
     property(array(policy, { maxLength: 3 }), array(policy, { maxLength: 3 }), (wanted, held) => {
       const [more, own] = [grantsOf(wanted, owner), grantsOf(held, owner)];
-      if (exceeding(more, own) !== undefined) return;
+      if (findExceedingGrant(more, own) !== undefined) return;
       const [wants, has] = [compile(more, new Set(accounts)), compile(own, new Set(accounts))];
       for (const permission of names)
         for (const on of questions) {
@@ -139,30 +139,30 @@ test("an equal or narrower token never exceeds another", () => {
   check(
     property(array(policy, { maxLength: 4 }), (policies) => {
       const grants = grantsOf(policies, owner);
-      assert.equal(exceeding(grants, grants), undefined);
+      assert.equal(findExceedingGrant(grants, grants), undefined);
       const allowed = grants.filter(({ effect }) => effect === "allow");
-      if (allowed.length === grants.length) assert.equal(exceeding(allowed.slice(1), grants), undefined);
+      if (allowed.length === grants.length) assert.equal(findExceedingGrant(allowed.slice(1), grants), undefined);
     }),
   );
 });
 
 test("reports the permission that exceeds", () => {
-  const grant = (permission: Permission, place: PolicyResource, effect: Grant["effect"] = "allow"): Grant => ({
+  const grant = (permission: Permission, resource: PolicyResource, effect: Grant["effect"] = "allow"): Grant => ({
     effect,
     permission,
-    place,
+    resource,
   });
   const one = { kind: "account", account: accounts[0]! } as const;
   assert.deepEqual(
-    exceeding([grant("Stream Read", { kind: "every account" })], [grant("Stream Read", one)]),
+    findExceedingGrant([grant("Stream Read", { kind: "every account" })], [grant("Stream Read", one)]),
     grant("Stream Read", { kind: "every account" }),
   );
   assert.deepEqual(
-    exceeding([grant("Stream Read", one)], [grant("Stream Read", one), grant("Stream Read", one, "deny")]),
+    findExceedingGrant([grant("Stream Read", one)], [grant("Stream Read", one), grant("Stream Read", one, "deny")]),
     grant("Stream Read", one),
   );
   assert.equal(
-    exceeding(
+    findExceedingGrant(
       [grant("Stream Read", one), grant("Stream Read", one, "deny")],
       [grant("Stream Read", one), grant("Stream Read", one, "deny")],
     ),
@@ -181,7 +181,7 @@ test("an account token applies to its own account regardless of the resources in
   ];
   const grants = grantsOf(policies, { account: accounts[0]! });
   assert.deepEqual(
-    grants.map(({ place }) => place),
+    grants.map(({ resource }) => resource),
     [
       { kind: "account", account: accounts[0] },
       { kind: "zones of", account: accounts[0] },

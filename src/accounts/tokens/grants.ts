@@ -8,7 +8,7 @@ import type { Policy, TokenOwner } from "./types.ts";
 export interface Grant {
   effect: "allow" | "deny";
   permission: Permission;
-  place: PolicyResource;
+  resource: PolicyResource;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface Grant {
  */
 export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[] {
   return policies.flatMap(({ effect, groups, resources }) => {
-    const places = readPolicyResources(
+    const parsed = readPolicyResources(
       resources,
       owner,
       (key, reason) => new Fault(`a stored policy does not read: ${key}: ${reason}`),
@@ -27,9 +27,9 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
       // A group from a different version of this program: no operation requires it.
       if (group === undefined) return [];
       const implied = implies(group.name, effect);
-      return places
-        .filter((place) => scopeOf(place) === group.scope)
-        .flatMap((place) => implied.map((permission) => ({ effect, permission, place })));
+      return parsed
+        .filter((resource) => scopeOf(resource) === group.scope)
+        .flatMap((resource) => implied.map((permission) => ({ effect, permission, resource })));
     });
   });
 }
@@ -50,10 +50,10 @@ export function compile(
   reachable: ReadonlySet<string>,
 ): (permission: Permission, on: Resource) => boolean {
   const rules = new Map<Permission, { allow: Reach; deny: Reach | undefined }>();
-  for (const { effect, permission, place } of grants) {
+  for (const { effect, permission, resource } of grants) {
     let rule = rules.get(permission);
     if (rule === undefined) rules.set(permission, (rule = { allow: createReach(), deny: undefined }));
-    add(effect === "allow" ? rule.allow : (rule.deny ??= createReach()), place);
+    add(effect === "allow" ? rule.allow : (rule.deny ??= createReach()), resource);
   }
   return (permission, on) => {
     const rule = rules.get(permission);
@@ -119,21 +119,22 @@ function covers(reach: Reach, on: Resource): boolean {
  * The first grant of `wanted` that `held` does not cover; undefined if `held` covers all of them. If the result depends
  * on the account of a zone, the grant counts as not covered.
  */
-export function exceeding(wanted: readonly Grant[], held: readonly Grant[]): Grant | undefined {
+export function findExceedingGrant(wanted: readonly Grant[], held: readonly Grant[]): Grant | undefined {
   const heldBy = Map.groupBy(held, ({ permission }) => permission);
   const wantedBy = Map.groupBy(wanted, ({ permission }) => permission);
   for (const [permission, grants] of wantedBy) {
     const own = heldBy.get(permission) ?? [];
     const denies = own.filter(
-      ({ effect, place }) =>
-        effect === "deny" && !grants.some((grant) => grant.effect === "deny" && containsResource(grant.place, place)),
+      ({ effect, resource }) =>
+        effect === "deny" &&
+        !grants.some((grant) => grant.effect === "deny" && containsResource(grant.resource, resource)),
     );
     const allows = own.filter(({ effect }) => effect === "allow");
     const over = grants.find(
-      ({ effect, place }) =>
+      ({ effect, resource }) =>
         effect === "allow" &&
-        (!allows.some((allow) => containsResource(allow.place, place)) ||
-          denies.some((deny) => mayOverlap(deny.place, place))),
+        (!allows.some((allow) => containsResource(allow.resource, resource)) ||
+          denies.some((deny) => mayOverlap(deny.resource, resource))),
     );
     if (over !== undefined) return over;
   }

@@ -6,7 +6,7 @@ import type { AccountTables } from "../tables.ts";
 /** Keeps `last_used_on` approximately up to date without one write per request. */
 export interface LastUsed {
   /** `before`: the time stored so far. */
-  note(token: string, before: number | null): void;
+  record(token: string, before: number | null): void;
   /** Writes the buffered times. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -15,8 +15,8 @@ export interface LastUsed {
 /** Maximum age of the stored time while the token is being used. */
 const STEP_MS = 60_000;
 /** Buffering time, so that updates of many tokens share a transaction. */
-const GATHER_MS = 1000;
-const MAX_NOTED = 2000;
+const BATCH_DELAY_MS = 1000;
+const MAX_PENDING = 2000;
 
 export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: Log }): LastUsed {
   let noted = new Map<string, number>();
@@ -37,18 +37,18 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
 
   async function flushLater() {
     waiting = true;
-    await clock.sleep(GATHER_MS, closing.signal).then(flush, () => {});
+    await clock.sleep(BATCH_DELAY_MS, closing.signal).then(flush, () => {});
     waiting = false;
     if (noted.size > 0 && !closing.signal.aborted) void flushLater();
   }
 
   return {
-    note(token, before) {
+    record(token, before) {
       const now = clock.now();
       if (
         (before !== null && now - before < STEP_MS) ||
         noted.has(token) ||
-        noted.size >= MAX_NOTED ||
+        noted.size >= MAX_PENDING ||
         closing.signal.aborted
       )
         return;

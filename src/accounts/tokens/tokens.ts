@@ -4,8 +4,8 @@ import type { Db } from "../../store/index.ts";
 import type { Caller } from "../caller.ts";
 import { accountErrors } from "../errors.ts";
 import type { AccountLimits } from "../types.ts";
-import { everything } from "./everything.ts";
-import { exceeding, grantsOf, type Grant } from "./grants.ts";
+import { fullAccessPolicies } from "./everything.ts";
+import { findExceedingGrant, grantsOf, type Grant } from "./grants.ts";
 import { checkIpCondition } from "./ip-condition.ts";
 import { describeResource } from "./policy-resources.ts";
 import { checkPolicies } from "./policies.ts";
@@ -53,10 +53,10 @@ interface TokensDeps {
   ids: Ids;
   limits: Pick<AccountLimits, "userTokens" | "accountTokens">;
   /** Called after the commit of a change and before the response. */
-  changed(token: string): void;
+  onChanged(token: string): void;
 }
 
-export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): Tokens {
+export function createTokens({ db, clock, ids, limits, onChanged }: TokensDeps): Tokens {
   const tables = db.tables<AccountTables>();
   const transaction = <Result>(work: (tx: AccountsExecutor) => Promise<Result>) =>
     db.transaction<AccountTables, Result>(work);
@@ -67,29 +67,32 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): T
     return token;
   }
 
-  async function refuseMore(
+  async function rejectBroaderToken(
     tx: AccountsExecutor,
     by: Caller,
     { policies, expiresAt, ip }: Pick<Token, "policies" | "expiresAt" | "ip">,
     owner: TokenOwner,
   ): Promise<void> {
-    const held = await behind(tx, by);
+    const held = await readCallerLimits(tx, by);
     if (held.expiresAt !== null && (expiresAt === null || expiresAt > held.expiresAt))
       throw accountErrors.outlasts({ bound: "its expires_on, or an earlier one" });
     if (held.ip !== null && !isDeepStrictEqual(ip, held.ip))
       throw accountErrors.outlasts({ bound: "its condition.request_ip" });
-    const over = exceeding(grantsOf(policies, owner), held.grants);
+    const over = findExceedingGrant(grantsOf(policies, owner), held.grants);
     if (over !== undefined)
-      throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: describeResource(over.place) });
+      throw accountErrors.exceeds({
+        permission: JSON.stringify(over.permission),
+        place: describeResource(over.resource),
+      });
   }
 
   // Reads the permissions again: they may have been revoked after the request began.
-  async function behind(
+  async function readCallerLimits(
     tx: AccountsExecutor,
     { tokenId, user }: Caller,
   ): Promise<Pick<Token, "expiresAt" | "ip"> & { grants: Grant[] }> {
     if (tokenId === user.id)
-      return { grants: grantsOf(everything(user.id), { user: user.id }), expiresAt: null, ip: null };
+      return { grants: grantsOf(fullAccessPolicies(user.id), { user: user.id }), expiresAt: null, ip: null };
     const token = await findToken(tx, tokenId, clock.now());
     if (token?.status !== "active") throw accountErrors.invalidToken();
     return { ...token, grants: grantsOf(token.policies, token.owner) };
@@ -123,7 +126,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): T
       };
       const limit = "user" in owner ? limits.userTokens : limits.accountTokens;
       await transaction(async (tx) => {
-        await refuseMore(tx, by, token, owner);
+        await rejectBroaderToken(tx, by, token, owner);
         if ((await countTokens(tx, owner)) >= limit) throw accountErrors.tooManyTokens({ limit });
         await insertToken(tx, token, hashSecret(value));
       });
@@ -135,21 +138,21 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): T
         const now = clock.now();
         const status = request.status === "active" || request.status === "disabled" ? request.status : old.status;
         const next: Token = { ...old, ...checkRequest(request, { owner, ids, now, known: old.policies }), status };
-        await refuseMore(tx, by, next, owner);
+        await rejectBroaderToken(tx, by, next, owner);
         await updateToken(tx, next);
         return find(tx, owner, id);
       });
-      changed(id);
+      onChanged(id);
       return token;
     },
     async roll(owner, id, by) {
       const value = makeTokenValue(ids);
       await transaction(async (tx) => {
         const token = await find(tx, owner, id);
-        await refuseMore(tx, by, token, owner);
+        await rejectBroaderToken(tx, by, token, owner);
         await setTokenValue(tx, id, hashSecret(value), clock.now());
       });
-      changed(id);
+      onChanged(id);
       return value;
     },
     async delete(owner, id) {
@@ -157,7 +160,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensDeps): T
         await find(tx, owner, id);
         await deleteToken(tx, id);
       });
-      changed(id);
+      onChanged(id);
     },
     async verify(by, owner) {
       const token = await findToken(tables, by.tokenId, clock.now());
@@ -182,7 +185,7 @@ export function makeAdminToken({
   name: string;
   value?: string;
 }): { token: Token; value: string } {
-  const policies = everything(user).map((policy) => ({ ...policy, id: ids.hex() }));
+  const policies = fullAccessPolicies(user).map((policy) => ({ ...policy, id: ids.hex() }));
   return {
     value,
     token: {

@@ -6,7 +6,7 @@ import { accountsMigrations, createAccounts, type AccountContents } from "../../
 import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { createLocalEvents, migrate, openSqlite } from "../../store/index.ts";
 import { startApi } from "../api.testing.ts";
-import { createGate } from "../gate.ts";
+import { createAccessControl } from "../gate.ts";
 import { accountRoutes } from "./accounts.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { tokenRoutes } from "./tokens.ts";
@@ -42,7 +42,7 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   ];
   const api = await startApi(t, {
     routes,
-    gate: createGate({ accounts: available, zoneAccount: async () => undefined }),
+    gate: createAccessControl({ accounts: available, zoneAccount: async () => undefined }),
   });
   const as =
     (secret: string): typeof api.call =>

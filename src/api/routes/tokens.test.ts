@@ -250,7 +250,7 @@ test("permission groups equal those of the hosted service, and are found by name
 
 test("X-Auth-Email and X-Auth-Key authenticate with the global key or a token", async (t) => {
   const { api, available, token } = await setUp(t);
-  const { key } = await available.newGlobalKey();
+  const { key } = await available.createGlobalKey();
   const ask = async (email: string, secret: string) =>
     (await fetch(`${api.url}/user`, { headers: { "x-auth-email": email, "x-auth-key": secret } })).status;
   assert.deepEqual(

@@ -151,7 +151,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         tag,
         summary: "Verify the token of this request",
         permission: null,
-        refusal: accountErrors.invalidToken,
+        authenticationError: accountErrors.invalidToken,
         result: verifyResult,
       },
       async (call) => answer(showVerified(await tokens.verify(call.caller, verified(call))), { messages: [VALID] }),

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
-import { createProofsTable } from "../certificates-table.ts";
+import { createChallengeResponsesTable } from "../certificates-table.ts";
 import type { Solver } from "./solver.ts";
 
 const CHALLENGE_PATH = "/.well-known/acme-challenge/";
@@ -23,11 +23,11 @@ export interface HttpSolver extends Solver {
  * process.
  */
 export function createHttpSolver({ db, clock }: { db: Db; clock: Clock }): HttpSolver {
-  const proofs = createProofsTable(db);
+  const proofs = createChallengeResponsesTable(db);
   return {
     type: "http-01",
-    show: ({ token, keyAuthorization }) => proofs.add(token, keyAuthorization, clock.now() + HOUR),
-    clear: ({ token }) => proofs.remove(token, clock.now()),
+    present: ({ token, keyAuthorization }) => proofs.add(token, keyAuthorization, clock.now() + HOUR),
+    cleanUp: ({ token }) => proofs.remove(token, clock.now()),
     async respond(request, response) {
       const path = request.url!.split("?", 1)[0]!;
       const token = path.slice(CHALLENGE_PATH.length);

@@ -1,9 +1,9 @@
 import type { KeyObject } from "node:crypto";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { certificateRequest } from "../x509/certificate.ts";
-import type { AcmeClient, Authorization, Looked, Order } from "./client.ts";
+import type { AcmeClient, Authorization, Polled, Order } from "./client.ts";
 import { AcmeProblem, problemText } from "./problem.ts";
-import type { Proof, Solver } from "./solver.ts";
+import type { ChallengeResponse, Solver } from "./solver.ts";
 
 interface OrderDeps {
   client: AcmeClient;
@@ -43,7 +43,7 @@ export async function orderCertificate(parts: OrderDeps, names: readonly string[
 
 /** Solves all challenges of an order concurrently, because the server takes its own time to validate each one. */
 async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: readonly string[]): Promise<void> {
-  const shown: Proof[] = [];
+  const shown: ChallengeResponse[] = [];
   try {
     const waiting: string[] = [];
     const ready: string[] = [];
@@ -60,7 +60,7 @@ async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: re
         );
       const proof = { name, token: challenge.token, keyAuthorization: client.keyAuthorization(challenge.token) };
       shown.push(proof);
-      await solver.show(proof, signal);
+      await solver.present(proof, signal);
       waiting.push(url);
       ready.push(challenge.url);
     }
@@ -78,7 +78,7 @@ async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: re
   } finally {
     for (const proof of shown)
       await solver
-        .clear(proof)
+        .cleanUp(proof)
         .catch((err: unknown) =>
           log.warn({ name: proof.name, reason: messageOf(err) }, "tls: failed to remove an ACME challenge response"),
         );
@@ -86,7 +86,7 @@ async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: re
 }
 
 /** Polls until the state is final, with growing delays that are never shorter than the server requests. */
-async function poll<Thing extends Looked<{ status: string }>>(
+async function poll<Thing extends Polled<{ status: string }>>(
   look: () => Promise<Thing>,
   done: (thing: Thing) => boolean,
   clock: Clock,

@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:cryp
 import { messageOf, UserError, type Clock, type Log } from "../../kernel/index.ts";
 import type { Secrets } from "../../store/index.ts";
 import type { CertificateRow, CertificatesTable } from "../certificates-table.ts";
-import { readPair } from "../pair.ts";
+import { parseKeyPair } from "../pair.ts";
 import { renewAt, retryIn } from "../renewal.ts";
 import { createAcmeClient } from "./client.ts";
 import type { AcmeHttp } from "./http.ts";
@@ -21,7 +21,7 @@ interface RenewDeps {
   solver: Solver;
   /** Time limit for obtaining one certificate. */
   orderMs: number;
-  over: AbortSignal;
+  shutdown: AbortSignal;
 }
 
 const DAY = 86_400_000;
@@ -29,7 +29,7 @@ const DAY = 86_400_000;
  * Delay after a local problem, such as a missing zone: it is usually fixed soon, and does not count as a failure at the
  * authority.
  */
-const OURS_MS = 60_000;
+const LOCAL_RETRY_MS = 60_000;
 
 /** Context under which the private key of a row is sealed. */
 export const certificateKeyContext = (id: string): string => `tls/${id}`;
@@ -39,18 +39,18 @@ export const certificateKeyContext = (id: string): string => `tls/${id}`;
  * certificate.
  */
 export async function renew(parts: RenewDeps, row: CertificateRow, lease: string): Promise<boolean> {
-  const { table, secrets, clock, log, http, directory, contact, solver, orderMs, over } = parts;
+  const { table, secrets, clock, log, http, directory, contact, solver, orderMs, shutdown } = parts;
   const names = JSON.parse(row.names) as string[];
   try {
     const key =
       row.private_key === null
         ? newKey()
         : createPrivateKey(secrets.open(row.private_key, certificateKeyContext(row.id)));
-    const signal = AbortSignal.any([over, AbortSignal.timeout(orderMs)]);
+    const signal = AbortSignal.any([shutdown, AbortSignal.timeout(orderMs)]);
     const client = createAcmeClient({ directory, key: await accountKey(parts), http, clock, signal });
     const chain = await orderCertificate({ client, contact, solver, clock, log, signal }, names, key);
-    const pair = readPair({ cert: chain, key: pemOf(key) });
-    const kept = await table.issued(row.id, lease, {
+    const pair = parseKeyPair({ cert: chain, key: pemOf(key) });
+    const kept = await table.storeIssued(row.id, lease, {
       chain,
       private_key: secrets.seal(pair.key, certificateKeyContext(row.id)),
       not_after: pair.notAfter,
@@ -65,8 +65,8 @@ export async function renew(parts: RenewDeps, row: CertificateRow, lease: string
     return kept;
   } catch (err) {
     // A shutdown is not a failure: another process will continue.
-    if (over.aborted)
-      await table.failed(row.id, lease, { next_at: row.next_at, failures: row.failures, error: row.error });
+    if (shutdown.aborted)
+      await table.storeFailure(row.id, lease, { next_at: row.next_at, failures: row.failures, error: row.error });
     else await putOff(parts, row, lease, err);
     return false;
   }
@@ -80,9 +80,11 @@ async function putOff(
 ): Promise<void> {
   const failures = row.failures + 1;
   const wait =
-    err instanceof UserError ? OURS_MS : retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
+    err instanceof UserError
+      ? LOCAL_RETRY_MS
+      : retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
   const reason = messageOf(err).slice(0, 1000);
-  await table.failed(row.id, lease, { next_at: clock.now() + wait, failures, error: reason });
+  await table.storeFailure(row.id, lease, { next_at: clock.now() + wait, failures, error: reason });
   const daysLeft = row.not_after === null ? undefined : Math.floor((row.not_after - clock.now()) / DAY);
   log[daysLeft !== undefined && daysLeft < 7 ? "error" : "warn"](
     {

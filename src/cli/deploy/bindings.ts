@@ -1,5 +1,5 @@
 import type { Binding } from "../../workers/index.ts";
-import { cut } from "../../kernel/text.ts";
+import { truncate } from "../../kernel/text.ts";
 import { table, type Paint } from "../print.ts";
 
 /** Table of the bindings in env, with a blank line above. */
@@ -34,9 +34,9 @@ function valueOf(shown: ShownBinding): string {
   const binding = shown as Binding;
   switch (binding.type) {
     case "plain_text":
-      return JSON.stringify(cut(binding.text, 60));
+      return JSON.stringify(truncate(binding.text, 60));
     case "json":
-      return cut(JSON.stringify(binding.json) ?? "", 60);
+      return truncate(JSON.stringify(binding.json) ?? "", 60);
     case "secret_text":
       return "(hidden)";
     case "kv_namespace":

@@ -22,7 +22,7 @@ export async function readyDownload(connection: ApiConnection, uid: string, type
     until: (seen) => seen?.status !== "inprogress",
     changes: (seen) => String(seen?.percentComplete),
     onSeen: (seen) => progress.step(`creating the ${FILES[type].what}: ${Math.floor(seen?.percentComplete ?? 0)}%`),
-    stuck: (seen, minutes) =>
+    createStalledError: (seen, minutes) =>
       videoErrors.stuck({
         uid,
         minutes,

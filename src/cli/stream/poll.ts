@@ -3,12 +3,12 @@ import { UserError } from "../../kernel/index.ts";
 
 interface PollOptions<Seen> {
   until: (seen: Seen) => boolean;
-  /** Fingerprint of the progress. If it stays the same for `patienceMs`, polling fails. */
+  /** Fingerprint of the progress. If it stays the same for `stallTimeoutMs`, polling fails. */
   changes: (seen: Seen) => string;
   onSeen?: (seen: Seen) => void;
   /** Creates the error to throw after `minutes` without progress. */
-  stuck: (seen: Seen, minutes: number) => Error;
-  patienceMs?: number;
+  createStalledError: (seen: Seen, minutes: number) => Error;
+  stallTimeoutMs?: number;
 }
 
 const [FIRST_MS, MAX_MS] = [150, 2000];
@@ -16,10 +16,10 @@ const PATIENCE_MS = 30 * 60_000;
 /** Maximum number of consecutive failures: the work survives a restart of the server. */
 const MAX_MISSED = 10;
 
-/** Polls with a growing interval. Throws the error of `stuck`, and errors of `look` other than a temporarily lost connection. */
+/** Polls with a growing interval. Throws the error of `createStalledError`, and errors of `look` other than a temporarily lost connection. */
 export async function poll<Seen>(
   look: () => Promise<Seen>,
-  { until, changes, onSeen = () => {}, stuck, patienceMs = PATIENCE_MS }: PollOptions<Seen>,
+  { until, changes, onSeen = () => {}, createStalledError, stallTimeoutMs = PATIENCE_MS }: PollOptions<Seen>,
 ): Promise<Seen> {
   let [pause, missed, since] = [FIRST_MS, 0, performance.now()];
   let last: { state: string } | undefined;
@@ -37,7 +37,8 @@ export async function poll<Seen>(
       if (until(seen.found)) return seen.found;
       const state = changes(seen.found);
       if (state !== last?.state) [last, since] = [{ state }, performance.now()];
-      else if (performance.now() - since > patienceMs) throw stuck(seen.found, Math.round(patienceMs / 60_000));
+      else if (performance.now() - since > stallTimeoutMs)
+        throw createStalledError(seen.found, Math.round(stallTimeoutMs / 60_000));
     }
     await sleep(pause);
     pause = Math.min(MAX_MS, pause * 1.3);

@@ -80,12 +80,12 @@ test("polling ends with the expected value, a timeout, or an error unrelated to 
     until: (number: number): boolean => number === 2,
     changes: String,
     onSeen: (number: number) => void seen.push(number),
-    stuck: () => new Error("stuck"),
+    createStalledError: () => new Error("stuck"),
   };
   assert.equal(await poll(() => answers.shift()!(), options), 2);
   assert.deepEqual(seen, [1, 2]);
   await assert.rejects(
-    poll(async () => 1, { ...options, patienceMs: 1 }),
+    poll(async () => 1, { ...options, stallTimeoutMs: 1 }),
     { message: "stuck" },
   );
   await assert.rejects(

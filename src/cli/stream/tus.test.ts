@@ -88,7 +88,7 @@ async function sending(t: Scope, { url }: Upload, more: Partial<TusSending> = {}
     sendUpload({
       address: url,
       file,
-      shown: "a clip.mp4",
+      displayName: "a clip.mp4",
       size: SIZE,
       resume: false,
       signal: new AbortController().signal,

@@ -57,7 +57,7 @@ export interface TusSending {
   /** The file's path. */
   file: string;
   /** The file name shown in errors. */
-  shown: string;
+  displayName: string;
   size: number;
   /** Whether earlier attempts may have sent some of the file. */
   resume: boolean;
@@ -78,7 +78,7 @@ const MAX_PAUSE_MS = 30_000;
 /** Maximum time without progress. The last octets of a request count as received only when they are on disk. */
 const STALLED_MS = 120_000;
 /** Error statuses that may be resolved by querying the offset and retrying. */
-const PASSING = new Set([408, 409, 423, 425, 429]);
+const RETRYABLE_STATUSES = new Set([408, 409, 423, 425, 429]);
 
 /** The reason why a request failed, although a retry may succeed. */
 class Interruption extends Error {}
@@ -87,7 +87,7 @@ class Interruption extends Error {}
 export async function sendUpload(sending: TusSending): Promise<void> {
   const {
     address,
-    shown,
+    displayName,
     size,
     signal,
     onOffset,
@@ -96,7 +96,7 @@ export async function sendUpload(sending: TusSending): Promise<void> {
   } = sending;
   const stopped = (reason: string, cause?: unknown) =>
     videoErrors.stopped(
-      { offset: formatSize(kept), size: formatSize(size), reason, file: shellWord(shown), address },
+      { offset: formatSize(kept), size: formatSize(size), reason, file: shellWord(displayName), address },
       { cause },
     );
   let offset = sending.resume ? undefined : 0;
@@ -123,7 +123,7 @@ export async function sendUpload(sending: TusSending): Promise<void> {
 }
 
 /** Queries the number of bytes received. */
-async function askOffset({ address, shown, size, signal }: TusSending): Promise<number> {
+async function askOffset({ address, displayName, size, signal }: TusSending): Promise<number> {
   const response = await fetch(address, {
     method: "HEAD",
     headers: VERSION,
@@ -134,12 +134,12 @@ async function askOffset({ address, shown, size, signal }: TusSending): Promise<
   const length = response.headers.get("upload-length");
   if (length === null)
     throw videoErrors.uploadRefused({ status: response.status, reason: "the response has no Upload-Length" });
-  if (Number(length) !== size || offset > size) throw videoErrors.otherFile({ length, file: shown, size });
+  if (Number(length) !== size || offset > size) throw videoErrors.otherFile({ length, file: displayName, size });
   return offset;
 }
 
 async function sendChunk(
-  { address, file, shown, size, signal, onOffset, chunk = CHUNK }: TusSending,
+  { address, file, displayName, size, signal, onOffset, chunk = CHUNK }: TusSending,
   offset: number,
 ): Promise<number> {
   const length = Math.min(chunk, size - offset);
@@ -165,7 +165,7 @@ async function sendChunk(
       }
       if (sent < length) throw new Error("the file was truncated");
     } catch (cause) {
-      unreadable = commandErrors.fileUnreadable({ file: shown, reason: messageOf(cause) }, { cause });
+      unreadable = commandErrors.fileUnreadable({ file: displayName, reason: messageOf(cause) }, { cause });
       throw unreadable;
     }
   }
@@ -208,7 +208,7 @@ async function offsetOf(response: Response): Promise<number> {
         (status === 404 || status === 410 ? "the upload no longer exists" : `status ${status} without a message`),
       1000,
     );
-    throw PASSING.has(status) || status >= 500
+    throw RETRYABLE_STATUSES.has(status) || status >= 500
       ? new Interruption(reason)
       : (status === 400 ? videoErrors.notMedia : videoErrors.uploadRefused)({ status, reason });
   }

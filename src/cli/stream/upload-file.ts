@@ -12,13 +12,13 @@ import { videoPath } from "./video.ts";
 /** Sends a file, or the rest of it. Resolves with the uid when all bytes have been received. */
 export async function uploadFile(
   connection: ApiConnection,
-  shown: string,
+  displayName: string,
   { about, resume }: { about: About; resume: string | undefined },
   { cwd }: Pick<CommandContext, "cwd">,
 ): Promise<string> {
   const { progress } = connection;
-  const file = resolve(cwd, shown);
-  const size = await sizeOf(file, shown);
+  const file = resolve(cwd, displayName);
+  const size = await sizeOf(file, displayName);
   const { address, uid } =
     resume === undefined ? await create(connection, { size, filename: basename(file), about }) : uploadOf(resume);
   let meter: { count: (octets: number) => void; offset: number } | undefined;
@@ -27,13 +27,13 @@ export async function uploadFile(
     await sendUpload({
       address,
       file,
-      shown,
+      displayName,
       size,
       resume: resume !== undefined,
       signal: interrupt.signal,
       onOffset(octets) {
         meter ??= {
-          count: progress.meter(`uploading ${shown}`, size, resume === undefined ? 0 : octets),
+          count: progress.meter(`uploading ${displayName}`, size, resume === undefined ? 0 : octets),
           offset: octets,
         };
         meter.count(octets - meter.offset);

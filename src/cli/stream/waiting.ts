@@ -12,7 +12,8 @@ export async function waitUntilPlayable(connection: ApiConnection, uid: string):
     until: ({ readyToStream, status: { state } }) => readyToStream || state === "error" || state === "pendingupload",
     changes: stateText,
     onSeen: (seen) => progress.step(`waiting until the video is playable: ${stateText(seen)}`),
-    stuck: (seen, minutes) => videoErrors.stuck({ uid, minutes, state: `the video is ${stateText(seen)}` }),
+    createStalledError: (seen, minutes) =>
+      videoErrors.stuck({ uid, minutes, state: `the video is ${stateText(seen)}` }),
   }).finally(() => progress.clear());
   const { state, errorReasonCode: reason, errorReasonText: text } = video.status;
   if (state === "error") throw videoErrors.failed({ uid, text, reason, advice: failureAdvice(reason) });

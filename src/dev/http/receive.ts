@@ -52,10 +52,10 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     if (length !== undefined && length > spool.maxBytes)
       throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
     if (!continued) response.writeContinue();
-    if (length !== undefined && length <= inMemory) return spool.hold(await collectBody(request));
+    if (length !== undefined && length <= inMemory) return spool.fromMemory(await collectBody(request));
     // The connection must survive an early rejection, so that the client can read the response. Node has already copied
     // the chunks.
-    const source = await spool.collect(request.iterator({ destroyOnReturn: false }), { owned: true });
+    const source = await spool.collect(request.iterator({ destroyOnReturn: false }), { ownsChunks: true });
     return source.size === 0 ? undefined : source;
   }
 

@@ -9,7 +9,7 @@ import type {
   ScheduledEvent,
 } from "../events.ts";
 import { painter, type TerminalOutput } from "./output.ts";
-import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
+import { truncate, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
 /** A looping worker can log endlessly, so the output of one event is limited. */
 const MAX_LOG_LINES = 200;
@@ -75,7 +75,7 @@ function createRenderer(
     return exceptions.slice(0, MAX_EXCEPTIONS).flatMap(({ name, message, stack, help }) => {
       const text = stack?.includes(message) ? stack : `${name}: ${message}${stack ? `\n${stack}` : ""}`;
       return [
-        `  ${paint("red", indent(logText(cut(text, 8192), false), "  "))}`,
+        `  ${paint("red", indent(logText(truncate(text, 8192), false), "  "))}`,
         ...(help === undefined ? [] : [`  ${paint("yellow", indent(help, "  "))}`]),
       ];
     });
@@ -149,7 +149,7 @@ function createRenderer(
       case "unchanged":
         return `${prefix(event.worker)}${paint("dim", `${event.worker}: the build is unchanged`)}`;
       case "build-failed":
-        return `${prefix(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(cut(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the previous build keeps running")}` : ""}`;
+        return `${prefix(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(truncate(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the previous build keeps running")}` : ""}`;
       case "notice":
         return event.text;
       case "warning":

@@ -1,7 +1,7 @@
 import { inspect, stripVTControlCharacters } from "node:util";
-import { cut, visible } from "../../kernel/text.ts";
+import { truncate, visible } from "../../kernel/text.ts";
 
-export { cut, formatMs, formatSize, indent, oneLine } from "../../kernel/text.ts";
+export { truncate, formatMs, formatSize, indent, oneLine } from "../../kernel/text.ts";
 
 // oxlint-disable-next-line no-control-regex
 const SGR = /\u001b\[[0-9;]{0,20}m/g;
@@ -23,7 +23,7 @@ export function logText(text: string, colour: boolean): string {
 
 /** The arguments of a console call as one string. */
 export function logArguments(args: unknown[], max = 8192): string {
-  return cut(
+  return truncate(
     args
       .map((arg) =>
         typeof arg === "string"

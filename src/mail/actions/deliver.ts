@@ -7,7 +7,7 @@ import type { Message, Envelope, DeliveryResult, SmtpReply, Transport } from "..
 import type { Owner, RecordStep } from "./record-step.ts";
 import type { OwnedRoute } from "../routing/index.ts";
 import type { ReportIntake } from "../dmarc-reports/index.ts";
-import type { Handled, HandToWorker } from "./worker.ts";
+import type { Handled, DispatchToWorker } from "./worker.ts";
 
 /** An accepted message. */
 export interface Delivery {
@@ -22,12 +22,12 @@ export interface DeliveryOutcome extends Owner {
   /** Resolves when the worker's waitUntil() work has ended. The message must stay readable until then. */
   ended?: Promise<void>;
   /** Destination addresses that do not have the message yet. */
-  left?: string[];
+  remaining?: string[];
 }
 
 interface DeliverDeps {
   route: (recipient: string, envelope: Envelope) => OwnedRoute | Promise<OwnedRoute>;
-  handToWorker: HandToWorker;
+  dispatchToWorker: DispatchToWorker;
   transport: Transport;
   forwarding?: Pick<Forwarding, "forward" | "isLoop"> | undefined;
   reports?: ReportIntake | undefined;
@@ -41,7 +41,7 @@ type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly st
 
 export function createDeliver({
   route,
-  handToWorker,
+  dispatchToWorker,
   transport,
   forwarding,
   reports,
@@ -58,11 +58,11 @@ export function createDeliver({
   ): Promise<DeliveryOutcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
-    if (chosen.temporary) return { result: refused(rcpt, mailErrors.notThereYet()) };
+    if (chosen.temporary) return { result: rejectedResult(rcpt, mailErrors.notThereYet()) };
     switch (chosen.kind) {
       case "worker": {
         refuseLoop(message, rcpt);
-        const handled = await handToWorker({
+        const handled = await dispatchToWorker({
           id,
           message,
           from: envelope.from,
@@ -79,7 +79,7 @@ export function createDeliver({
         // so it learns about the failure, which a 250 would hide.
         await handled.ended.catch(() => {});
         const reply = handled.rejectedForward();
-        return { result: reply === undefined ? result : refusedWith(rcpt, reply) };
+        return { result: reply === undefined ? result : rejectedWithReply(rcpt, reply) };
       }
       case "forward":
         refuseLoop(message, rcpt);
@@ -92,7 +92,7 @@ export function createDeliver({
       case "report": {
         // Replies 250 even if the report was not recorded: a bounce would help no one, and some reporters stop sending
         // after one.
-        const taken = await reports?.take({ zone: zone!, envelope, source: message.source, verdict });
+        const taken = await reports?.accept({ zone: zone!, envelope, source: message.source, verdict });
         recordStep(
           message.source.id,
           taken?.recorded ? "handled" : "dropped",
@@ -105,7 +105,7 @@ export function createDeliver({
         recordStep(message.source.id, "dropped", {}, { rcpt, account, zone });
         return { result: { rcpt, ok: true } };
       case "none":
-        return { result: refused(rcpt, mailErrors.noSuchRecipient({ address: rcpt })) };
+        return { result: rejectedResult(rcpt, mailErrors.noSuchRecipient({ address: rcpt })) };
     }
   }
 
@@ -141,7 +141,7 @@ export function createDeliver({
     const first = failed.find((one) => one.temporary) ?? failed[0];
     return first === undefined
       ? { result: { rcpt, ok: true } }
-      : { result: { ...first, rcpt }, left: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
+      : { result: { ...first, rcpt }, remaining: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
   }
 
   return async (delivery, rcpt, id, only) => {
@@ -156,14 +156,15 @@ export function createDeliver({
       // An internal error must not lose the message: the sender still has it and retries.
       if (!(err instanceof UserError))
         log.error({ err, message: message.source.id, rcpt }, `mail: failed to process a message: ${messageOf(err)}`);
-      return { result: refused(rcpt, smtpErrorOf(err)), ...owner };
+      return { result: rejectedResult(rcpt, smtpErrorOf(err)), ...owner };
     }
   };
 }
 
-export const refused = (rcpt: string, refusal: UserError): DeliveryResult => refusedWith(rcpt, replyOf(refusal));
+export const rejectedResult = (rcpt: string, refusal: UserError): DeliveryResult =>
+  rejectedWithReply(rcpt, replyOf(refusal));
 
-export const refusedWith = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
+export const rejectedWithReply = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
   rcpt,
   ok: false,
   temporary: reply.code < 500,
@@ -172,9 +173,9 @@ export const refusedWith = (rcpt: string, reply: SmtpReply): DeliveryResult => (
 
 /** setReject() is final. If the handler failed or was stopped, the sender keeps the message and retries. */
 function workerResult(rcpt: string, handled: Handled, { smtputf8 }: Envelope): DeliveryResult {
-  if (handled.outcome !== "ok") return refused(rcpt, mailErrors.handlerFailed());
+  if (handled.outcome !== "ok") return rejectedResult(rcpt, mailErrors.handlerFailed());
   if (handled.rejectReason === undefined) return { rcpt, ok: true };
-  return refused(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));
+  return rejectedResult(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));
 }
 
 /** An SMTP reply text is a single line, and ASCII unless the session uses SMTPUTF8 (RFC 6531 3.7.4.2). */

@@ -106,7 +106,7 @@ test("message already forwarded to this destination: regardless of spelling, and
 
 test("cannot forward email to same worker", async () => {
   const { forward } = await setUp({
-    rules: { leadsTo: (address, script) => address === "alias@here.example" && script === "w" },
+    rules: { routesToWorker: (address, script) => address === "alias@here.example" && script === "w" },
   });
   for (const own of ["b@here.example", "B@Here.Example", "alias@here.example"])
     await assert.rejects(forward(own, []), withCode("cannot forward email to same worker", "E_VALIDATION_ERROR"));

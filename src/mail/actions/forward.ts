@@ -15,7 +15,7 @@ export interface ForwardRules {
    */
   isVerified?: (address: string, worker: Pick<LiveMail, "script" | "account">) => boolean | Promise<boolean>;
   /** Whether mail to `address` would come back to `script`. This is always true of the message's own recipient. */
-  leadsTo?: (address: string, script: string) => boolean | Promise<boolean>;
+  routesToWorker?: (address: string, script: string) => boolean | Promise<boolean>;
 }
 
 /** Maximum number of destinations for one message of a worker. */
@@ -50,7 +50,7 @@ export function createForward({ live, transport, forwarding, ids, rules, onRejec
     try {
       if (rules.isVerified && !(await rules.isVerified(address, live)))
         throw mailErrors.destinationNotVerified({ address });
-      if (isRecipient(live, destination) || (await rules.leadsTo?.(address, live.script)))
+      if (isRecipient(live, destination) || (await rules.routesToWorker?.(address, live.script)))
         throw mailErrors.sameWorker({ address });
     } catch (err) {
       destinations.delete(addressKey(destination));
@@ -103,7 +103,7 @@ export function createForward({ live, transport, forwarding, ids, rules, onRejec
     try {
       const results = await send(messageId, [destination.address], extra);
       for (const result of results) if (!result.ok) onRejected?.(result.reply);
-      throwFailure(results);
+      throwOnFailure(results);
     } catch (err) {
       destinations.delete(addressKey(destination));
       throw err;
@@ -118,7 +118,7 @@ const isRecipient = (live: LiveMail, destination: Mailbox) => {
 };
 
 /** Throws the error that the worker receives if a next hop rejected the message. */
-export function throwFailure(settled: DeliveryResult[]): void {
+export function throwOnFailure(settled: DeliveryResult[]): void {
   const failed = settled.find((one) => !one.ok);
   if (failed === undefined || failed.ok) return;
   const { code, enhanced, text } = failed.reply;

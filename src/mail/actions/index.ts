@@ -1,4 +1,4 @@
 export type { ForwardRules } from "./forward.ts";
-export { createDeliver, refused, refusedWith, type Delivery, type DeliveryOutcome } from "./deliver.ts";
+export { createDeliver, rejectedResult, rejectedWithReply, type Delivery, type DeliveryOutcome } from "./deliver.ts";
 export { createStepRecorder, type Owner, type RecordStep } from "./record-step.ts";
 export { createWorkerAction, type Handled } from "./worker.ts";

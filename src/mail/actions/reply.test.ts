@@ -25,7 +25,7 @@ async function setUp({
   const spool = await newSpool({ memoryBytes: 1000, maxBytes });
   const transport = memoryTransport(answer);
   const message = readMessage(
-    spool.hold(Buffer.from(`${incoming.includes("Message-ID") ? incoming : INCOMING + incoming}\r\nhello\r\n`)),
+    spool.fromMemory(Buffer.from(`${incoming.includes("Message-ID") ? incoming : INCOMING + incoming}\r\nhello\r\n`)),
   );
   const delivered: string[] = [];
   const { reply, replyBuilt } = createReply({
@@ -189,7 +189,7 @@ test("a delivered reply is the only one, even if a later step fails", async () =
   const transport = memoryTransport();
   const live = {
     id: "1",
-    message: readMessage(spool.hold(Buffer.from(`${INCOMING}\r\n`))),
+    message: readMessage(spool.fromMemory(Buffer.from(`${INCOMING}\r\n`))),
     from: "a@sender.example",
     to: "b@here.example",
     script: "w",

@@ -4,8 +4,8 @@ import type { BuiltMail, EmailSendResult, MailActions } from "../../workers/inde
 import { mailErrors } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
 import type { Spool, Outbound, Transport } from "../messages/index.ts";
-import { readDraft, recipientsOf, finishRaw, readRaw, composeWithin, draftPartsOf } from "../sending/index.ts";
-import { throwFailure } from "./forward.ts";
+import { readDraft, recipientsOf, finishRaw, readRaw, composeWithLimit, draftPartsOf } from "../sending/index.ts";
+import { throwOnFailure } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
 import { whyNotReplyable } from "./replyable.ts";
 import { threadFields } from "./thread.ts";
@@ -75,7 +75,7 @@ export function createReply({
       ...(account !== undefined && { account }),
       ...(zone !== undefined && { zone }),
     };
-    throwFailure(await (forwarding === undefined ? transport.deliver(outbound) : forwarding.reply(outbound)));
+    throwOnFailure(await (forwarding === undefined ? transport.deliver(outbound) : forwarding.reply(outbound)));
     delivered = true;
     await onReplied(outbound);
     return { messageId: mail.messageId };
@@ -115,7 +115,7 @@ export function createReply({
           draft.headers.unshift(["In-Reply-To", live.message.messageId!]);
         draft.headers.push(...threadFields(live.message, draft.headers));
         const messageId = ids.messageId(draft.from.domain);
-        const raw = await composeWithin(draft, { maxBytes: spool.maxBytes, messageId, at: new Date(clock.now()) });
+        const raw = await composeWithLimit(draft, { maxBytes: spool.maxBytes, messageId, at: new Date(clock.now()) });
         return hand({ messageId, from: draft.from.address, raw: () => raw, parts: draftPartsOf(draft) });
       }),
   };

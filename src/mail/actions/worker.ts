@@ -31,7 +31,7 @@ interface WorkerAction {
   rules: ForwardRules;
 }
 
-export type HandToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<Handled>;
+export type DispatchToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<Handled>;
 
 /**
  * Passes a message to a worker and performs its actions. Actions in waitUntil(), after the handler has returned, are
@@ -46,7 +46,7 @@ export function createWorkerAction({
   clock,
   ids,
   rules,
-}: WorkerAction): HandToWorker {
+}: WorkerAction): DispatchToWorker {
   return async (live, { keepReplies = false } = {}) => {
     const { forwards, replies, events }: Pick<Handled, "forwards" | "replies" | "events"> = {
       forwards: [],

@@ -6,7 +6,7 @@ import { createEntriesTable } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import { createOwners, type OwnerOf } from "./owners.ts";
 import type { Queue } from "../outbound/index.ts";
-import { settleInterrupted } from "./interrupted.ts";
+import { resolveInterrupted } from "./interrupted.ts";
 import { createSearch } from "./search-table.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 import { createWriter } from "./writer.ts";
@@ -24,11 +24,11 @@ export interface ActivityOptions {
 
 interface ActivityLimits {
   /** Maximum number of steps in the write buffer. Default 20,000. */
-  waiting: number;
+  maxBuffered: number;
   /** Milliseconds for which steps are collected before a write. Default 100. */
   flushMs: number;
   /** Maximum number of entries a query may cover. Default one million. */
-  counted: number;
+  maxCounted: number;
 }
 
 /**
@@ -48,7 +48,7 @@ export interface Activity {
   /** Throws UserError noEntry, also for an entry of another account (or zone). */
   get(of: { account: string; zone?: string }, id: string): Promise<Entry>;
   /** Entries of a message that an account sent, by its Message-ID. */
-  sent(account: string, messageId: string): Promise<Entry[]>;
+  findSent(account: string, messageId: string): Promise<Entry[]>;
   /** Counts entries by column values. Throws UserError tooMany. */
   count(query: CountQuery): Promise<Count[]>;
   /** Some columns of the first entries in the given order. Throws UserError tooMany. */
@@ -57,11 +57,11 @@ export interface Activity {
    * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued
    * messages get their status from the queue, all others get `unknown`. Resolves with the number of messages.
    */
-  settleInterrupted(queue: Pick<Queue, "ofInbound">, changedBefore: number): Promise<number>;
+  resolveInterrupted(queue: Pick<Queue, "ofInbound">, changedBefore: number): Promise<number>;
   /** Deletes entries past the retention period; returns how many. */
   sweep(): Promise<number>;
   /** Steps dropped since the start. */
-  lost(): number;
+  droppedSteps(): number;
   flush(): Promise<void>;
   /** Writes the buffered steps. */
   close(): Promise<void>;
@@ -74,13 +74,13 @@ const MAX_SWEEPS = 1000;
 export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {} }: ActivityOptions): Activity {
   const table = createEntriesTable(db);
   const search = createSearch(db);
-  const counts = createCounts(db, { most: limits.counted ?? 1_000_000 });
+  const counts = createCounts(db, { maxEntries: limits.maxCounted ?? 1_000_000 });
   const writer = createWriter({
     table,
     owners: createOwners({ ownerOf, clock }),
     clock,
     log,
-    most: limits.waiting ?? 20_000,
+    maxBuffered: limits.maxBuffered ?? 20_000,
     flushMs: limits.flushMs ?? 100,
   });
 
@@ -98,7 +98,7 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
         throw activityErrors.noEntry({ id });
       return entry;
     },
-    async sent(account, messageId) {
+    async findSent(account, messageId) {
       await writer.flush();
       return (await search.ofMessage("sending", messageId)).filter((entry) => entry.account === account);
     },
@@ -122,8 +122,8 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
       }
       return deleted;
     },
-    settleInterrupted: (queue, changedBefore) => settleInterrupted({ table, writer, queue, clock }, changedBefore),
-    lost: writer.lost,
+    resolveInterrupted: (queue, changedBefore) => resolveInterrupted({ table, writer, queue, clock }, changedBefore),
+    droppedSteps: writer.droppedSteps,
     flush: writer.flush,
     close: writer.close,
   };

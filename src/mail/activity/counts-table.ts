@@ -50,11 +50,11 @@ const MAX_GROUPS = 20_000;
 
 interface CountsOptions {
   /** Maximum number of entries a query may cover. */
-  most: number;
+  maxEntries: number;
 }
 
 /** Counts entries by column values. Throws tooMany if the time range holds more entries than a query may cover. */
-export function createCounts(db: Db, { most }: CountsOptions) {
+export function createCounts(db: Db, { maxEntries }: CountsOptions) {
   const tables = db.tables<EntryTables>();
 
   /** Splits a time range into windows, from the oldest or from the newest. */
@@ -71,7 +71,7 @@ export function createCounts(db: Db, { most }: CountsOptions) {
       .where("at", "<", until);
     let from: { at: number; id: string } | undefined;
     for (let seen = 0; ; seen += WINDOW) {
-      if (seen >= most) throw activityErrors.tooMany({ limit: most });
+      if (seen >= maxEntries) throw activityErrors.tooMany({ limit: maxEntries });
       const after = from;
       const rest =
         after === undefined

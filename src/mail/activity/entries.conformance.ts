@@ -117,7 +117,7 @@ export function entriesConformance(engine: TestEngine): void {
         },
       );
       assert.deepEqual(
-        (await activity.sent("", "<report@fwd.example>")).map(({ to, status }) => [to, status]),
+        (await activity.findSent("", "<report@fwd.example>")).map(({ to, status }) => [to, status]),
         [["a@there.example", "delivered"]],
       );
     });
@@ -223,7 +223,7 @@ export function entriesConformance(engine: TestEngine): void {
         { outbound: "out-9", messageId, code: 550, enhanced: "5.1.1", text: "no" },
         { rcpt: "b@else.example" },
       );
-      const items = await activity.sent(ACCOUNT, messageId);
+      const items = await activity.findSent(ACCOUNT, messageId);
       assert.deepEqual(
         items
           .map((entry) => [
@@ -241,7 +241,7 @@ export function entriesConformance(engine: TestEngine): void {
           ["b@else.example", "deliveryFailed", "news@here.example", "News", ZONE, "news", "5.1.1"],
         ],
       );
-      assert.deepEqual(await activity.sent(OTHER_ACCOUNT, messageId), []);
+      assert.deepEqual(await activity.findSent(OTHER_ACCOUNT, messageId), []);
     });
 
     test("a deferred forward that the server queues is sent as another copy, and delivered once", async (t) => {
@@ -341,7 +341,7 @@ export function entriesConformance(engine: TestEngine): void {
         { rcpt: "b@else.example" },
       );
       assert.deepEqual(
-        (await activity.sent(ACCOUNT, "<s@here.example>")).map(({ status, isSpam, events }) => [
+        (await activity.findSent(ACCOUNT, "<s@here.example>")).map(({ status, isSpam, events }) => [
           status,
           isSpam,
           events.length,
@@ -355,7 +355,7 @@ export function entriesConformance(engine: TestEngine): void {
         { rcpt: "b@else.example" },
       );
       assert.deepEqual(
-        (await activity.sent(ACCOUNT, "<s@here.example>")).map(({ to, status }) => [to, status]),
+        (await activity.findSent(ACCOUNT, "<s@here.example>")).map(({ to, status }) => [to, status]),
         [["b@else.example", "deliveryFailed"]],
       );
     });

@@ -54,9 +54,9 @@ export function applyEvent(entry: Entry, event: TraceEvent): void {
   const at = event.at.getTime();
   entry.at = Math.min(entry.at, at);
   entry.changedAt = Math.max(entry.changedAt, at);
-  learn(entry, event);
+  copyProperties(entry, event);
   keepEvent(entry, { at, step: event.step, detail: cleanDetail(event.step, event.detail) });
-  take(entry, event, at);
+  applyStep(entry, event, at);
   entry.status = entryStatus(entry);
   const error = errorOf(entry);
   entry.errorCause = error?.cause ?? null;
@@ -64,7 +64,7 @@ export function applyEvent(entry: Entry, event: TraceEvent): void {
 }
 
 /** Copies the message properties that any step may carry. */
-function learn(entry: Entry, { account, zone, detail, step }: TraceEvent): void {
+function copyProperties(entry: Entry, { account, zone, detail, step }: TraceEvent): void {
   entry.account ||= account ?? textOf(detail["account"]) ?? "";
   entry.zone ||= zone ?? textOf(detail["zone"]) ?? "";
   learnScript(entry, textOf(detail["script"]));
@@ -90,7 +90,7 @@ function learnScript(entry: Entry, named: string | undefined): void {
   if (slash > 0) entry.account ||= named.slice(0, slash);
 }
 
-function take(entry: Entry, event: TraceEvent, at: number): void {
+function applyStep(entry: Entry, event: TraceEvent, at: number): void {
   const { step, detail } = event;
   switch (step) {
     case "authenticated":
@@ -102,7 +102,7 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
       // The server processed a report itself; no rule was applied.
       if (entry.kind === "routing" && entry.action === null && detail["report"] !== true)
         entry.action = step === "dropped" ? "drop" : "worker";
-      return goneWell(entry, at, detail["outcome"] === undefined || detail["outcome"] === "ok");
+      return clearTemporaryFailure(entry, at, detail["outcome"] === undefined || detail["outcome"] === "ok");
     case "forwarded":
       return void copiesOf(entry, event, "handed over", at);
     case "replied":
@@ -111,7 +111,7 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
       return void copiesOf(entry, event, "queued", at);
     case "delivered":
       copiesOf(entry, event, "delivered", at);
-      return goneWell(entry, at, true);
+      return clearTemporaryFailure(entry, at, true);
     case "bounced":
       // The message was delivered, and the recipient complained.
       if (typeof detail["complaint"] === "string") return void (entry.isSpam = true);
@@ -129,7 +129,7 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
 }
 
 /** A message deferred by the server or by the sender has reached a final state. */
-function goneWell(entry: Entry, at: number, well: boolean): void {
+function clearTemporaryFailure(entry: Entry, at: number, well: boolean): void {
   if (well && entry.answer?.temporary === true && at > entry.answer.at) entry.answer = null;
 }
 

@@ -14,8 +14,8 @@ interface InterruptedDeps {
 const BATCH = 500;
 const MAX_BATCHES = 100;
 
-/** See `Activity.settleInterrupted`. */
-export async function settleInterrupted(
+/** See `Activity.resolveInterrupted`. */
+export async function resolveInterrupted(
   { table, writer, queue, clock }: InterruptedDeps,
   changedBefore: number,
 ): Promise<number> {

@@ -179,7 +179,7 @@ export function logConformance(engine: TestEngine): void {
     });
 
     test("limits the entries a query may cover", async (t) => {
-      const { activity, db, clock } = await openActivity(t, engine, { limits: { counted: 20_000 } });
+      const { activity, db, clock } = await openActivity(t, engine, { limits: { maxCounted: 20_000 } });
       await fill(db, 25_000);
       await assert.rejects(
         activity.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: [] }),

@@ -22,9 +22,9 @@ test("sent messages are kept for their account for a week", async (t) => {
   const sent = createSentMessages({ objects, clock, log: silentLog });
   const read = async (account: string, messageId: string) =>
     (await (await sent.open(account, messageId))?.bytes())?.toString();
-  await sent.keep({ account: "a", messageId: "<1@x>", source: { open: () => Buffer.from("Subject: 1\r\n\r\nbody") } });
+  await sent.store({ account: "a", messageId: "<1@x>", source: { open: () => Buffer.from("Subject: 1\r\n\r\nbody") } });
   clock.advance(DAY);
-  await sent.keep({
+  await sent.store({
     account: "a",
     messageId: "<../../2@x>",
     source: { open: () => Readable.from([Buffer.from("Subject: "), Buffer.from("2")]) },
@@ -49,6 +49,6 @@ test("a failing store does not affect mail", async (t) => {
     clock,
     log: { ...silentLog, warn: (...said: unknown[]) => void warned.push(said) } as typeof silentLog,
   });
-  await sent.keep({ account: "a", messageId: "<1@x>", source: { open: () => Buffer.from("x") } });
+  await sent.store({ account: "a", messageId: "<1@x>", source: { open: () => Buffer.from("x") } });
   assert.equal(warned.length, 1);
 });

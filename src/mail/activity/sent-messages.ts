@@ -8,7 +8,7 @@ export interface SentMessages {
   /** Days that messages are kept. */
   readonly days: number;
   /** Never rejects: a message can be sent even if it cannot be stored. The source still belongs to the caller. */
-  keep(mail: { account: string; messageId: string; source: Pick<MailSource, "open"> }): Promise<void>;
+  store(mail: { account: string; messageId: string; source: Pick<MailSource, "open"> }): Promise<void>;
   /** Undefined if the message was not stored, has expired, or belongs to another account. */
   open(account: string, messageId: string): Promise<ObjectHandle | undefined>;
   /** Deletes messages past the retention period. */
@@ -33,7 +33,7 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
 
   return {
     days,
-    async keep({ account, messageId, source }) {
+    async store({ account, messageId, source }) {
       const raw = source.open();
       try {
         // The message itself is stored elsewhere or was rejected, so this copy need not wait for the disk.

@@ -20,9 +20,9 @@ export interface ActivitySetup {
   activity: Activity;
   sentMessages: SentMessages;
   /** Sets the status of messages that a killed process left unfinished: runs now and every hour. */
-  settleInterrupted(queue: Pick<Queue, "ofInbound">): void;
+  resolveInterrupted(queue: Pick<Queue, "ofInbound">): void;
   /** Logs a message that SMTP rejected before it was received. */
-  rejected(envelope: Envelope, reply: SmtpReply): void;
+  recordRejection(envelope: Envelope, reply: SmtpReply): void;
 }
 
 const HOUR = 3_600_000;
@@ -63,14 +63,14 @@ export function setUpActivity(
     "Number of message steps dropped since the start because the activity log could not keep up",
   );
   // prom-client calls `collect` when metrics are scraped.
-  Object.assign(lost, { collect: () => lost.set(activity.lost()) });
+  Object.assign(lost, { collect: () => lost.set(activity.droppedSteps()) });
 
   let minute = { at: -Infinity, rejections: 0 };
   return {
     activity,
     sentMessages,
-    settleInterrupted(queue) {
-      const settler = every(HOUR, () => activity.settleInterrupted(queue, clock.now() - INTERRUPTED_MS), {
+    resolveInterrupted(queue) {
+      const settler = every(HOUR, () => activity.resolveInterrupted(queue, clock.now() - INTERRUPTED_MS), {
         name: "email log: setting the status of interrupted messages",
         log,
       });
@@ -78,13 +78,13 @@ export function setUpActivity(
       // With a shared database, another process may still be handling recent messages.
       if (db.dialect === "sqlite")
         activity
-          .settleInterrupted(queue, clock.now())
+          .resolveInterrupted(queue, clock.now())
           .catch((err: unknown) =>
             log.warn({ err }, "mail: failed to set the status of interrupted messages, will retry"),
           );
       else void settler.run();
     },
-    rejected({ from, to, ip, helo }, reply) {
+    recordRejection({ from, to, ip, helo }, reply) {
       const at = clock.now();
       if (at - minute.at >= 60_000) minute = { at, rejections: 0 };
       if (to.length === 0 || ++minute.rejections > MAX_REJECTIONS) return;

@@ -220,7 +220,7 @@ export function statusConformance(engine: TestEngine): void {
           ];
         },
       };
-      assert.equal(await activity.settleInterrupted(queue, before), 3);
+      assert.equal(await activity.resolveInterrupted(queue, before), 3);
       assert.deepEqual(queried, [["m1"]]);
       const { items } = await activity.search({ account: ACCOUNT });
       assert.deepEqual(Object.fromEntries(items.map((entry) => [entry.to, [entry.status, entry.error]])), {
@@ -229,7 +229,7 @@ export function statusConformance(engine: TestEngine): void {
         "lost@here.example": ["unknown", "the server stopped before the outcome was logged"],
         "current@here.example": ["received", null],
       });
-      assert.equal(await activity.settleInterrupted(queue, before), 0, "each message is processed once");
+      assert.equal(await activity.resolveInterrupted(queue, before), 0, "each message is processed once");
       recordStep("m1", "handled", { outcome: "ok" }, { rcpt: to[2]! });
       assert.equal(
         (await activity.search({ account: ACCOUNT, to: to[2]! })).items[0]!.status,

@@ -19,7 +19,7 @@ interface WriterDeps {
   clock: Pick<Clock, "now">;
   log: Log;
   /** Maximum number of waiting events; further ones are dropped. */
-  most: number;
+  maxBuffered: number;
   flushMs: number;
 }
 
@@ -27,7 +27,7 @@ export interface Writer {
   add(event: TraceEvent): void;
   /** Resolves when all events added before have been written or dropped. Never rejects. */
   flush(): Promise<void>;
-  lost(): number;
+  droppedSteps(): number;
   close(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ const COMPLAIN_MS = 60_000;
  * Processes that handle the same message write to one row: each adds its steps to the row it read, and reads the row
  * again if another process wrote it first.
  */
-export function createWriter({ table, owners, clock, log, most, flushMs }: WriterDeps): Writer {
+export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }: WriterDeps): Writer {
   let waiting: TraceEvent[] = [];
   let lost = 0;
   let complainedAt = -Infinity;
@@ -87,7 +87,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
         await write(events);
         attempts = 0;
       } catch (err) {
-        if (++attempts < ATTEMPTS && waiting.length + events.length <= most) {
+        if (++attempts < ATTEMPTS && waiting.length + events.length <= maxBuffered) {
           waiting = [...events, ...waiting];
           return;
         }
@@ -111,7 +111,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   async function writeOnce(messages: Map<string, Message>, first: boolean): Promise<Map<string, Message>> {
     // Messages that begin here are usually new; if not, they are read in the second pass.
     const there = Map.groupBy(
-      await table.find(sought([...messages.values()].filter(({ begins }) => !first || !begins))),
+      await table.find(lookupKeys([...messages.values()].filter(({ begins }) => !first || !begins))),
       ({ kind, message }) => `${kind} ${message}`,
     );
     const inserts: EntryRow[] = [];
@@ -153,7 +153,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
 
   return {
     add(event) {
-      if (closed || waiting.length >= most) return complain(1);
+      if (closed || waiting.length >= maxBuffered) return complain(1);
       waiting.push(event);
       if (waiting.length >= AT_ONCE && attempts === 0) void flush();
       else schedule();
@@ -163,7 +163,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
       await writing;
       await flush();
     },
-    lost: () => lost,
+    droppedSteps: () => lost,
     async close() {
       if (closed) return;
       closed = true;
@@ -176,7 +176,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
 
 /** Collected events of one message. */
 interface Message {
-  place: EntryReference;
+  reference: EntryReference;
   steps: { event: TraceEvent; rcpts: string[] | undefined }[];
   /** Whether the first step of the message is included. */
   begins: boolean;
@@ -187,13 +187,13 @@ interface Message {
 function steps(events: TraceEvent[]): Map<string, Message> {
   const messages = new Map<string, Message>();
   for (const event of events) {
-    for (const place of [entryReferenceOf(event), replyReferenceOf(event)]) {
-      if (place === undefined) continue;
-      const key = `${place.kind} ${place.message}`;
+    for (const reference of [entryReferenceOf(event), replyReferenceOf(event)]) {
+      if (reference === undefined) continue;
+      const key = `${reference.kind} ${reference.message}`;
       let message = messages.get(key);
-      if (message === undefined) messages.set(key, (message = { place, steps: [], begins: false }));
+      if (message === undefined) messages.set(key, (message = { reference, steps: [], begins: false }));
       message.begins ||= event.step === "received" || event.step === "sent";
-      message.steps.push({ event, rcpts: place.rcpts });
+      message.steps.push({ event, rcpts: reference.rcpts });
     }
   }
   return messages;
@@ -203,11 +203,11 @@ function steps(events: TraceEvent[]): Map<string, Message> {
  * The entries that the steps refer to: all entries of a message if a step refers to all recipients or does not name the
  * original recipient.
  */
-function sought(messages: Message[]): { ids: string[]; prefixes: string[] } {
+function lookupKeys(messages: Message[]): { ids: string[]; prefixes: string[] } {
   const ids = new Set<string>();
   const prefixes: string[] = [];
   for (const {
-    place: { kind, message },
+    reference: { kind, message },
     steps: heard,
   } of messages) {
     if (heard.some(({ event, rcpts }) => rcpts === undefined || (kind === "routing" && mayBeMisnamed(event))))
@@ -217,11 +217,11 @@ function sought(messages: Message[]): { ids: string[]; prefixes: string[] } {
   return { ids: [...ids], prefixes };
 }
 
-function fold({ place, steps: heard }: Message, known: Entry[]): Entry[] {
+function fold({ reference, steps: heard }: Message, known: Entry[]): Entry[] {
   const entries = new Map(known.map((entry) => [entry.id, entry]));
   const touched = new Set<Entry>();
   for (const { event, rcpts } of heard) {
-    for (const entry of entriesFor(place, entries, rcpts, event)) {
+    for (const entry of entriesFor(reference, entries, rcpts, event)) {
       touched.add(entry);
       applyEvent(entry, event);
     }
@@ -239,7 +239,7 @@ function entriesFor(
   if (rcpts === undefined) return [...entries.values()];
   return rcpts.flatMap((rcpt) => {
     const id = entryId(place.kind, place.message, rcpt);
-    const found = entries.get(id) ?? misnamed(place, entries, rcpt, event);
+    const found = entries.get(id) ?? findByDestination(place, entries, rcpt, event);
     if (found !== undefined) return [found];
     const entry = newEntry(place, rcpt, event.at.getTime());
     entries.set(id, entry);
@@ -251,7 +251,7 @@ function entriesFor(
  * A step of a copy that names only its destination, not the original recipient, belongs to the entries with a delivery
  * to that destination.
  */
-function misnamed(
+function findByDestination(
   { kind }: EntryReference,
   entries: Map<string, Entry>,
   rcpt: string,

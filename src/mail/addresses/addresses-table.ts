@@ -78,7 +78,7 @@ export const addressById = async (
       .executeTakeFirst(),
   );
 
-export const addressCalled = async (
+export const addressByKey = async (
   db: AddressExecutor,
   account: string,
   address: string,
@@ -146,7 +146,7 @@ export async function listAddresses(
   return { items: rows.map((row) => fromRow(row)!), total: Number(total) };
 }
 
-export async function keepAddress(db: AddressExecutor, stored: StoredAddress): Promise<void> {
+export async function upsertAddress(db: AddressExecutor, stored: StoredAddress): Promise<void> {
   const row = toRow(stored);
   await db
     .insertInto("email_addresses")

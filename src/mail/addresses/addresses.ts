@@ -6,10 +6,10 @@ import { recipientKey, readRecipient } from "../recipient.ts";
 import {
   addressById,
   addressByToken,
-  addressCalled,
+  addressByKey,
   countAddresses,
   deleteAddress,
-  keepAddress,
+  upsertAddress,
   listAddresses,
   oldestVerified,
   type AddressExecutor,
@@ -55,7 +55,7 @@ export interface Addresses {
 }
 
 /** Runs in the transaction that changes an address. Resolves with the zones whose rules changed. */
-type SwitchRules = (
+type UpdateRules = (
   tx: unknown,
   account: string,
   address: string,
@@ -70,9 +70,9 @@ export interface AddressesDeps {
   /** The URL that verifies the address with this token. */
   link(token: string): string;
   /** Enables or disables the rules that forward to an address. */
-  switchRules: SwitchRules;
-  /** Called after the commit, with the zones that `switchRules` changed. */
-  rulesChanged(zones: readonly string[]): void;
+  updateRules: UpdateRules;
+  /** Called after the commit, with the zones that `updateRules` changed. */
+  onRulesChanged(zones: readonly string[]): void;
   /** Maximum number of addresses per account. Default 200. */
   limit?: number | undefined;
 }
@@ -91,8 +91,8 @@ export function createAddresses({
   clock,
   ids,
   link,
-  switchRules,
-  rulesChanged,
+  updateRules,
+  onRulesChanged,
   limit = 200,
 }: AddressesDeps): Addresses {
   let sendVerification: SendVerification | undefined;
@@ -107,7 +107,7 @@ export function createAddresses({
 
   /** Stores the new token first, so that every received link works. Throws noAddress, tooManyMails. */
   async function sendLink({ account, id }: StoredAddress): Promise<StoredAddress> {
-    const retryAfter = quota.take(account);
+    const retryAfter = quota.consume(account);
     if (retryAfter > 0) throw addressErrors.tooManyMails({ limit: MAILS_PER_HOUR, retryAfter });
     // 192 bits, in a link that fits on one line of a message: people copy it.
     const token = ids.token(24);
@@ -115,7 +115,7 @@ export function createAddresses({
       db.transaction<AddressTables, StoredAddress>(async (tx) => {
         const before = await need(tx, account, id);
         const after = { ...before, ...alter(before) };
-        await keepAddress(tx, after);
+        await upsertAddress(tx, after);
         return after;
       });
     const now = clock.now();
@@ -150,14 +150,14 @@ export function createAddresses({
     };
     try {
       return await db.transaction<AddressTables, StoredAddress>(async (tx) => {
-        const there = await addressCalled(tx, account, address);
+        const there = await addressByKey(tx, account, address);
         if (there !== undefined) return there;
         if ((await countAddresses(tx, account)) >= limit) throw addressErrors.tooManyAddresses({ limit });
-        await keepAddress(tx, fresh);
+        await upsertAddress(tx, fresh);
         return fresh;
       });
     } catch (err) {
-      const there = isUniqueViolation(err) ? await addressCalled(tables, account, address) : undefined;
+      const there = isUniqueViolation(err) ? await addressByKey(tables, account, address) : undefined;
       if (there === undefined) throw err;
       return there;
     }
@@ -181,16 +181,16 @@ export function createAddresses({
             modifiedAt: now,
             ...(to === "unverified" && { tokenHash: null, tokenExpiresAt: null }),
           };
-          if (to !== "deleted") await keepAddress(tx, after);
+          if (to !== "deleted") await upsertAddress(tx, after);
           return {
             address: to === "deleted" ? before : after,
-            zones: await switchRules(tx, before.account, before.address, to, now),
+            zones: await updateRules(tx, before.account, before.address, to, now),
           };
         }
         return { address: before, zones: [] };
       },
     );
-    rulesChanged(zones);
+    onRulesChanged(zones);
     return bare(address);
   }
 
@@ -236,7 +236,7 @@ export function createAddresses({
 
   async function stateOf(account: string, email: string) {
     const read = readRecipient(email);
-    const found = read && (await addressCalled(tables, account, recipientKey(read)));
+    const found = read && (await addressByKey(tables, account, recipientKey(read)));
     return found && (found.verifiedAt === null ? "unverified" : "verified");
   }
 }

@@ -45,7 +45,7 @@ function authenticator(options: Partial<AuthenticatorOptions> = {}, changes: Rec
   return { ...made, resolver };
 }
 
-const { check, tagged } = authenticator();
+const { check, addResults } = authenticator();
 
 const from = (sender: string, ip = PEER) => ({ from: sender, helo: "mx.other.example", ip });
 const HEADER = "From: Alice <alice@a.example>\nTo: bob@us.example\nSubject: hi\n";
@@ -313,7 +313,7 @@ test("a large message is checked on another thread, from a file or from memory, 
   const small = authenticator({ inlineBytes: 0 });
   const whole = Buffer.from(await textOf(await signedMail(`${HEADER}\n${body}`, RSA, ED)));
   for (const source of [
-    spool.hold(whole),
+    spool.fromMemory(whole),
     await spool.collect(
       (async function* () {
         yield whole;
@@ -335,7 +335,7 @@ test("a large message is checked on another thread, from a file or from memory, 
 
 test("a broken source or a slow thread defers the message; the next message is still checked", async () => {
   const stuck = authenticator(
-    { inlineBytes: 0, threads: { threads: 1, jobMs: 5000, waiting: 1 } },
+    { inlineBytes: 0, threads: { threads: 1, jobMs: 5000, maxWaiting: 1 } },
     { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") },
   );
   const source = await signedMail(`${HEADER}\nHello\n`, ED);
@@ -410,7 +410,7 @@ test("removes results forged under the server's name, and only those", async () 
     "X-reelpost-quarantine : no\n",
   ];
   const source = mail(`${forged.join("")}${others}${HEADER}\nbody\n`);
-  const result = tagged(source, { fields: "Authentication-Results: mx.us.example; spf=fail\r\n" });
+  const result = addResults(source, { fields: "Authentication-Results: mx.us.example; spf=fail\r\n" });
   const wanted = `Authentication-Results: mx.us.example; spf=fail\n${others}${HEADER}\nbody\n`.replaceAll("\n", "\r\n");
   assert.equal(await textOf(result), wanted);
   assert.equal(result.size, wanted.length);

@@ -34,7 +34,7 @@ export function recordOf({ domain, selector }: PemSigningKey): Record<string, un
 const held = createSpool({ dir: join(tmpdir(), "reelpost-never-made"), ids: randomIds });
 
 /** A message in memory; line feeds are converted to CRLF. */
-export const mail = (text: string): MailSource => held.hold(Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8"));
+export const mail = (text: string): MailSource => held.fromMemory(Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8"));
 
 export async function textOf(source: Pick<MailSource, "open">, start = 0): Promise<string> {
   const body = source.open(start);

@@ -41,7 +41,7 @@ export interface Authenticator {
     options?: { policy?: Partial<AuthenticationPolicy> },
   ): Promise<Verdict>;
   /** Returns the message with the fields of the verdict on top, without results forged under the server's name. */
-  tagged(source: MailSource, verdict: Pick<Verdict, "fields">): MailSource;
+  addResults(source: MailSource, verdict: Pick<Verdict, "fields">): MailSource;
   close(): Promise<void>;
 }
 
@@ -92,12 +92,12 @@ export function createAuthenticator({
         accept: decision.kind !== "refuse",
         quarantine,
         ...(decision.kind === "quarantine" ? { why: decision.why } : {}),
-        ...(decision.kind === "refuse" ? { why: decision.refusal.message, reply: replyOf(decision.refusal) } : {}),
+        ...(decision.kind === "refuse" ? { why: decision.error.message, reply: replyOf(decision.error) } : {}),
         summary,
         fields: `Authentication-Results: ${summary}\r\n${receivedSpf(spf, envelope, authservId)}${quarantine ? quarantineField(decision.why) : ""}`,
       };
     },
-    tagged: (source, { fields }) => withResults(source, fields, authservId),
+    addResults: (source, { fields }) => withResults(source, fields, authservId),
     close: () => others.close(),
   };
 }

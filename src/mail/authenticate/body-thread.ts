@@ -10,7 +10,7 @@ import { verifySignatures } from "./signatures.ts";
 const port = parentPort!;
 const waiting = new Map<number, { resolve: (value: unknown[]) => void; reject: (err: Error) => void }>();
 let questions = 0;
-let pieces: Pieces | undefined;
+let pieces: ChunkQueue | undefined;
 
 const post = (message: FromThread) => port.postMessage(message);
 
@@ -60,14 +60,14 @@ async function* joined(header: Uint8Array, rest: AsyncIterable<Uint8Array>) {
   for await (const chunk of rest) yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
 
-interface Pieces {
+interface ChunkQueue {
   push(bytes: Uint8Array): void;
   end(): void;
   read(): AsyncGenerator<Uint8Array>;
 }
 
 /** The sender sends only as many chunks as it has been granted. */
-function createPieces(taken: () => void): Pieces {
+function createPieces(taken: () => void): ChunkQueue {
   const queue: Uint8Array[] = [];
   let ended = false;
   let wake: (() => void) | undefined;

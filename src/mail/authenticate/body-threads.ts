@@ -28,7 +28,7 @@ export interface BodyThreadsOptions {
   /** Default 2. */
   threads?: number;
   /** Maximum number of messages waiting for a thread. Default 50. */
-  waiting?: number;
+  maxWaiting?: number;
   /** Milliseconds per message, including its DNS queries. Default 60000. */
   jobMs?: number;
   /** Milliseconds after which an idle thread ends. Default 30000. */
@@ -55,7 +55,7 @@ export type FromThread =
 
 const MODULE = new URL(import.meta.url.endsWith(".ts") ? "./body-thread.ts" : "./body-thread.js", import.meta.url);
 const HEAP_MB = 256;
-const PIECE = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
 /** Maximum number of chunks in flight to a thread. */
 const WINDOW = 3;
 
@@ -66,7 +66,7 @@ interface Thread {
 
 export function createBodyThreads({
   threads = 2,
-  waiting = 50,
+  maxWaiting = 50,
   jobMs = 60_000,
   idleMs = 30_000,
 }: BodyThreadsOptions = {}): BodyThreads {
@@ -107,7 +107,7 @@ export function createBodyThreads({
       return Promise.resolve(thread);
     }
     if (all.size < threads) return Promise.resolve(start());
-    if (queue.length >= waiting) return Promise.reject(mailErrors.verifierBusy());
+    if (queue.length >= maxWaiting) return Promise.reject(mailErrors.verifierBusy());
     return new Promise((resolve, reject) => queue.push({ start: resolve, refuse: reject }));
   }
 
@@ -166,7 +166,7 @@ function runJob(
       case "more":
         return window.more();
       case "ask":
-        return void ask(resolver, message.name, message.type).then((answer) =>
+        return void resolveQuery(resolver, message.name, message.type).then((answer) =>
           post({ kind: "answer", id: message.id, answer }),
         );
     }
@@ -183,7 +183,7 @@ function runJob(
   });
 }
 
-async function ask(resolver: Resolver, name: string, type: LookupType): Promise<Answer> {
+async function resolveQuery(resolver: Resolver, name: string, type: LookupType): Promise<Answer> {
   try {
     return { ok: true, value: await resolver(name, type) };
   } catch (err) {
@@ -195,7 +195,7 @@ async function ask(resolver: Resolver, name: string, type: LookupType): Promise<
 async function sendBody(source: MailSource, post: (message: ToThread) => void, window: SendWindow) {
   const body = source.open(source.headerBlock.length);
   for await (const piece of body instanceof Uint8Array ? cut(body) : (body as AsyncIterable<Uint8Array>)) {
-    if (!(await window.take())) return;
+    if (!(await window.acquire())) return;
     post({ kind: "piece", bytes: piece });
   }
   post({ kind: "end" });
@@ -203,12 +203,12 @@ async function sendBody(source: MailSource, post: (message: ToThread) => void, w
 
 function* cut(bytes: Uint8Array) {
   // Copies the chunk: transferring a view would include its whole buffer.
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.slice(at, at + PIECE);
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.slice(at, at + CHUNK_BYTES);
 }
 
 interface SendWindow {
   /** Resolves with true when another chunk may be sent, with false when the receiver has finished. */
-  take(): Promise<boolean>;
+  acquire(): Promise<boolean>;
   more(): void;
   close(): void;
 }
@@ -219,7 +219,7 @@ function createSendWindow(size: number): SendWindow {
   let wake: (() => void) | undefined;
   const isFull = () => left === 0 && !closed;
   return {
-    async take() {
+    async acquire() {
       while (isFull()) await new Promise<void>((resolve) => (wake = resolve));
       left--;
       return !closed;

@@ -15,7 +15,7 @@ const decided = (changes: Partial<Results>, policy: Partial<AuthenticationPolicy
     { ...base, authors: "one", ip: "192.0.2.1", ...changes },
     { ...DEFAULT_AUTHENTICATION_POLICY, ...policy },
   );
-  return decision.kind === "refuse" ? decision.refusal.entry.smtp : decision.kind;
+  return decision.kind === "refuse" ? decision.error.entry.smtp : decision.kind;
 };
 
 const sealed = (said: object | undefined, more: object = {}) => ({

@@ -53,7 +53,7 @@ export const DEFAULT_AUTHENTICATION_POLICY: AuthenticationPolicy = {
 /** Number of authors in From. */
 export type Authors = "one" | "none" | "several";
 
-type Decision = { kind: "accept" } | { kind: "quarantine"; why: string } | { kind: "refuse"; refusal: UserError };
+type Decision = { kind: "accept" } | { kind: "quarantine"; why: string } | { kind: "refuse"; error: UserError };
 
 interface Case extends Results {
   authors: Authors;
@@ -71,7 +71,7 @@ export function decide(mail: Case, policy: AuthenticationPolicy): Decision {
   ];
   // Permanent rejections take precedence over temporary ones.
   const refusals = verdicts.flatMap((verdict) => (verdict.kind === "refuse" ? [verdict] : []));
-  const final = refusals.find(({ refusal }) => (refusal.entry.smtp ?? 0) >= 500);
+  const final = refusals.find(({ error }) => (error.entry.smtp ?? 0) >= 500);
   return final ?? refusals[0] ?? verdicts.find(({ kind }) => kind === "quarantine") ?? ACCEPT;
 }
 
@@ -117,7 +117,7 @@ function checkRequired({ spf, dkim, ip }: Case, policy: AuthenticationPolicy): D
     );
   return {
     kind: "refuse",
-    refusal: mailErrors.notAuthenticated({ domain: spf.domain, ip, spf: spf.result, dkim: dkim[0]?.result ?? "none" }),
+    error: mailErrors.notAuthenticated({ domain: spf.domain, ip, spf: spf.result, dkim: dkim[0]?.result ?? "none" }),
   };
 }
 
@@ -128,10 +128,10 @@ function checkSpfFail({ spf, ip }: Case, { spfFail }: AuthenticationPolicy): Dec
 
 const isTemporary = ({ result }: Pick<DkimResult, "result">) => result === "temperror";
 
-function act(action: Action, why: string, refusal: () => UserError): Decision {
-  if (action === "reject") return { kind: "refuse", refusal: refusal() };
+function act(action: Action, why: string, createError: () => UserError): Decision {
+  if (action === "reject") return { kind: "refuse", error: createError() };
   return action === "quarantine" ? { kind: "quarantine", why } : ACCEPT;
 }
 
 const unclear = (what: string, { temporary }: AuthenticationPolicy): Decision =>
-  temporary === "accept" ? ACCEPT : { kind: "refuse", refusal: mailErrors.authenticationUnclear({ what }) };
+  temporary === "accept" ? ACCEPT : { kind: "refuse", error: mailErrors.authenticationUnclear({ what }) };

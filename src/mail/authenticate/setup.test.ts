@@ -19,7 +19,7 @@ test("rejects an unauthenticated sender unless its peer is trusted", async (t) =
   const resolver: Resolver = () => Promise.reject(Object.assign(new Error("none"), { code: "ENOTFOUND" }));
   const authenticator = setUpAuthenticator(settings, resolver, basics)!;
   t.after(() => lifecycle.stop());
-  const source = createSpool({ dir: join(tmpdir(), "reelpost-never-made"), ids: randomIds }).hold(
+  const source = createSpool({ dir: join(tmpdir(), "reelpost-never-made"), ids: randomIds }).fromMemory(
     Buffer.from("From: a@sender.example\r\n\r\nhello\r\n"),
   );
   const check = async (ip: string) => {

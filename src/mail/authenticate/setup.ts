@@ -24,7 +24,7 @@ export function setUpAuthenticator(
   settings: Settings,
   resolver: Resolver,
   { clock, lifecycle }: Basics,
-): Pick<Authenticator, "check" | "tagged"> | undefined {
+): Pick<Authenticator, "check" | "addResults"> | undefined {
   const {
     enabled,
     trusted,
@@ -44,7 +44,7 @@ export function setUpAuthenticator(
   });
   lifecycle.onStop("authentication", () => authenticator.close());
   return {
-    tagged: authenticator.tagged,
+    addResults: authenticator.addResults,
     check: (envelope, source) =>
       authenticator.check(envelope, source, isTrusted(envelope.ip) ? { policy: TRUSTED_POLICY } : {}),
   };

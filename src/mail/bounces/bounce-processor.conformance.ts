@@ -439,7 +439,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
     });
 
     test("about mail of a domain that does not send here is rejected before DATA", async (t) => {
-      const { bounces } = await open(t, { bounces: { sends: async (domain) => domain === "here.example" } });
+      const { bounces } = await open(t, { bounces: { isSendingDomain: async (domain) => domain === "here.example" } });
       const replyCode = async (rcpt: string) => (await bounces.check(rcpt, { from: "fbl@provider.example" }))?.code;
       assert.deepEqual(
         [await replyCode("abuse@rp-bounce.here.example"), await replyCode("Abuse@rp-bounce.elsewhere.example")],

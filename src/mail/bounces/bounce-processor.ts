@@ -22,12 +22,12 @@ import type {
 import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
 import type { Failures } from "./failures.ts";
-import type { Paths } from "./paths.ts";
+import type { ReturnPaths } from "./paths.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 
 interface BounceProcessorDeps {
   srs: Srs;
-  paths: Paths;
+  paths: ReturnPaths;
   table: BouncesTable;
   failures: Failures;
   queue: Transport;
@@ -39,7 +39,7 @@ interface BounceProcessorDeps {
   perPath: number;
 }
 
-interface Returned {
+interface ReturnPathMail {
   rcpt: string;
   envelope: Pick<Envelope, "from">;
   source: MailSource;
@@ -73,14 +73,14 @@ export function createBounceProcessor({
         ? undefined
         : replyOf(back.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
     }
-    if (paths.abuseDeskOf(rcpt) !== undefined) return undefined;
+    if (paths.complaintDomainOf(rcpt) !== undefined) return undefined;
     const read = paths.read(rcpt, clock.now());
     return read.ok
       ? undefined
       : replyOf(read.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
   }
 
-  async function process(mail: Returned): Promise<DeliveryResult> {
+  async function process(mail: ReturnPathMail): Promise<DeliveryResult> {
     const { rcpt, envelope } = mail;
     const refused = refusal(rcpt, envelope.from);
     if (refused !== undefined) return settledBy(rcpt, refused);
@@ -93,7 +93,7 @@ export function createBounceProcessor({
       return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
     const settled = srs.isOurs(rcpt)
       ? await processSrs(mail)
-      : paths.abuseDeskOf(rcpt) !== undefined
+      : paths.complaintDomainOf(rcpt) !== undefined
         ? await processComplaint(mail)
         : await processPath(mail);
     // This comes last: a process that dies before this point has not replied, so the report is sent again.
@@ -101,7 +101,7 @@ export function createBounceProcessor({
     return settled;
   }
 
-  async function processSrs({ rcpt, source }: Returned): Promise<DeliveryResult> {
+  async function processSrs({ rcpt, source }: ReturnPathMail): Promise<DeliveryResult> {
     const back = srs.reverse(rcpt, clock.now());
     if (!back.ok) return settledBy(rcpt, replyOf(bounceErrors.noSuchPath()));
     // A null sender does not prove that this is a bounce: other mail would reach the original sender with a local
@@ -110,7 +110,7 @@ export function createBounceProcessor({
     return passOn(rcpt, source, back.address, undefined);
   }
 
-  async function processPath({ rcpt, envelope, source, isAuthenticated }: Returned): Promise<DeliveryResult> {
+  async function processPath({ rcpt, envelope, source, isAuthenticated }: ReturnPathMail): Promise<DeliveryResult> {
     const found = await pathAt(rcpt);
     if (found === undefined) return settledBy(rcpt, replyOf(bounceErrors.pathExpired()));
     const { path } = found;
@@ -196,7 +196,7 @@ export function createBounceProcessor({
    * Handles mail to abuse@ of a bounce domain: the complaints that providers send there contain the return path of the
    * message.
    */
-  async function processComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<DeliveryResult> {
+  async function processComplaint({ rcpt, source, isAuthenticated }: ReturnPathMail): Promise<DeliveryResult> {
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
       const found = address === undefined ? undefined : await pathAt(address);
@@ -307,7 +307,7 @@ const settledBy = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
 });
 
 /** Key for recognizing a repeated report: from a server that missed the reply, or a replayed copy. */
-function knownAs({ rcpt, source }: Returned): string | undefined {
+function knownAs({ rcpt, source }: ReturnPathMail): string | undefined {
   const reading = readHeader(source.headerBlock);
   const id = reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
   return id === undefined

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from "kysely";
-import { createCommits, prepared, type Db, type Migration } from "../../store/index.ts";
+import { createGroupCommitter, prepared, type Db, type Migration } from "../../store/index.ts";
 import { delayNotificationsMigration } from "./delay-notifications-table.ts";
 
 interface BouncesTables {
@@ -80,7 +80,7 @@ const HOUR = 3_600_000;
 
 export function createBouncesTable(db: Db) {
   const tables: Kysely<BouncesTables> = db.tables<BouncesTables>();
-  const commits = createCommits(db);
+  const commits = createGroupCommitter(db);
   const pathById = prepared<PathRow>((arg) =>
     tables.selectFrom("return_paths").selectAll().where("id", "=", arg<string>("id")),
   );

@@ -11,7 +11,7 @@ import { createAuthenticator, createSigner } from "../authenticate/index.ts";
 import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
 import { createForwarding } from "../forwarding/index.ts";
-import { foldReplies } from "../inbound/index.ts";
+import { combineReplies } from "../inbound/index.ts";
 import { memoryTrace, runtimeOf } from "../mail.testing.ts";
 import { createSpool } from "../messages/index.ts";
 import { outboundMigrations, createOutbound } from "../outbound/index.ts";
@@ -68,7 +68,7 @@ async function startForwarder(
     label: "rp-bounce",
     name: domain,
     signer,
-    signWith: async () => [key],
+    signingKeys: async () => [key],
     trace,
     clock,
     ids,
@@ -110,8 +110,11 @@ async function startForwarder(
       );
       const { code, enhanced, text } =
         early ??
-        foldReplies(
-          await receiver.receive({ ...envelopeOf(from, to), ip: "127.0.0.1" }, spool.hold(Buffer.from(raw, "latin1"))),
+        combineReplies(
+          await receiver.receive(
+            { ...envelopeOf(from, to), ip: "127.0.0.1" },
+            spool.fromMemory(Buffer.from(raw, "latin1")),
+          ),
         );
       return code === 250 ? undefined : `${code} ${enhanced} ${text}`;
     },

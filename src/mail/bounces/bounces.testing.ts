@@ -130,7 +130,7 @@ export const openBounces =
       label: "rp-bounce",
       name: "mx.fwd.example",
       signer: createSigner({ clock }),
-      signWith: async () => [{ domain: forwardDomain, selector: "s1", privateKey: KEY.privateKey }],
+      signingKeys: async () => [{ domain: forwardDomain, selector: "s1", privateKey: KEY.privateKey }],
       list: { add: async (entry) => void entries.push(entry) },
       trace,
       clock,
@@ -143,7 +143,7 @@ export const openBounces =
     stops.push(() => outbound.stop({ graceMs: 0 }));
     outbound.start();
     const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds });
-    const source = (text: string | Buffer) => spool.hold(Buffer.from(text as string));
+    const source = (text: string | Buffer) => spool.fromMemory(Buffer.from(text as string));
     return {
       bounces,
       outbound,

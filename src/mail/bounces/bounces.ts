@@ -8,7 +8,7 @@ import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
 import { createFailures, enhancedStatus } from "./failures.ts";
 import { createDelayNotifications } from "./delay-notifications.ts";
-import { createPaths, pathId } from "./paths.ts";
+import { createReturnPaths, pathId } from "./paths.ts";
 import { createReporter } from "./reporter.ts";
 import { createReturnPathBatch } from "./return-path-batch.ts";
 import { createBouncesTable, type PathRow } from "./bounces-table.ts";
@@ -30,13 +30,13 @@ export interface BouncesOptions {
   name: string;
   signer: Signer;
   /** Returns the keys that sign reports: those of the forward domain. Default: none. */
-  signWith?: () => Promise<readonly PemSigningKey[]>;
+  signingKeys?: () => Promise<readonly PemSigningKey[]>;
   list?: BounceList;
   /**
    * Whether mail is sent from a domain, so that abuse@ of its bounce domain accepts complaints. Default: true for every
    * domain.
    */
-  sends?: (domain: string) => Promise<boolean>;
+  isSendingDomain?: (domain: string) => Promise<boolean>;
   trace: Trace;
   clock: Clock;
   ids: Pick<Ids, "hex" | "token" | "messageId">;
@@ -75,9 +75,9 @@ export function createBounces(options: BouncesOptions): BouncesService {
     label,
     name,
     signer,
-    signWith = async () => [],
+    signingKeys = async () => [],
     list,
-    sends = async () => true,
+    isSendingDomain = async () => true,
     trace,
     clock,
     ids,
@@ -87,7 +87,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
   const stored = createBouncesTable(db);
   const batch = createReturnPathBatch({ table: stored, log });
   const table = { ...stored, path: batch.path };
-  const paths = createPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
+  const paths = createReturnPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
   const failures = createFailures({ srs, paths, table, list, clock });
   const report = createReporter({
     table,
@@ -97,7 +97,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
     clock,
     ids,
     signer,
-    keys: signWith,
+    keys: signingKeys,
     name,
     domain: forwardDomain,
     perSender: limits.reportsPerSender,
@@ -155,7 +155,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
       recipients: JSON.stringify(to),
     };
     await table.insertPath(row);
-    return to.map((_, member) => paths.make(row.id, paths.hostOf(domain), now, member));
+    return to.map((_, member) => paths.make(row.id, paths.bounceDomainOf(domain), now, member));
   }
 
   async function bounce({
@@ -190,12 +190,12 @@ export function createBounces(options: BouncesOptions): BouncesService {
   return {
     pathFor,
     pathsFor,
-    isReturnPath: (rcpt) => srs.isOurs(rcpt) || paths.has(rcpt) || paths.abuseDeskOf(rcpt) !== undefined,
+    isReturnPath: (rcpt) => srs.isOurs(rcpt) || paths.isReturnPath(rcpt) || paths.complaintDomainOf(rcpt) !== undefined,
     async check(rcpt, { from }) {
-      const sentFrom = paths.abuseDeskOf(rcpt);
+      const sentFrom = paths.complaintDomainOf(rcpt);
       return (
         refusal(rcpt, from) ??
-        (sentFrom === undefined || (await sends(sentFrom)) ? undefined : replyOf(bounceErrors.noSuchPath()))
+        (sentFrom === undefined || (await isSendingDomain(sentFrom)) ? undefined : replyOf(bounceErrors.noSuchPath()))
       );
     },
     async process(mail) {
@@ -212,7 +212,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
       await failures.suppressFailed(failure);
       await report(await failures.reportableFailure(failure));
     },
-    noteRefused: ({ account, domain, rcpt, reply }) =>
+    recordRejection: ({ account, domain, rcpt, reply }) =>
       failures.suppress(
         account,
         rcpt,

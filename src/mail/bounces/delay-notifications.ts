@@ -1,7 +1,13 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { DsnEvent } from "../messages/index.ts";
-import { type RecipientRow, replyOfRow, showMessage, type FailedRecipient, type Failure } from "../outbound/index.ts";
+import {
+  type RecipientRow,
+  replyOfRow,
+  toQueuedMessage,
+  type FailedRecipient,
+  type DeliveryFailure,
+} from "../outbound/index.ts";
 import type { Failures } from "./failures.ts";
 import { createDelayNotificationsTable, type DelayCursor } from "./delay-notifications-table.ts";
 import type { Reporter } from "./reporter.ts";
@@ -43,10 +49,10 @@ export function createDelayNotifications({
     for (const [id, ofIt] of Map.groupBy(rows, (row) => row.message_id)) {
       const row = messages.get(id);
       if (row === undefined) continue;
-      const failure: Failure = {
-        message: showMessage(row),
+      const failure: DeliveryFailure = {
+        message: toQueuedMessage(row),
         recipients: ofIt.map(recipientOf),
-        dsn: row.dsn === null ? {} : (JSON.parse(row.dsn) as Failure["dsn"]),
+        dsn: row.dsn === null ? {} : (JSON.parse(row.dsn) as DeliveryFailure["dsn"]),
         open: async () => undefined,
       };
       try {

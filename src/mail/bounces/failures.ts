@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
-import { createHeaderEnd, sameAddress } from "../../protocol/rfc5322/index.ts";
+import { createHeaderEndFinder, sameAddress } from "../../protocol/rfc5322/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { SmtpReply } from "../messages/index.ts";
-import type { FailedRecipient, Failure } from "../outbound/index.ts";
+import type { FailedRecipient, DeliveryFailure } from "../outbound/index.ts";
 import { suppressionFor } from "./classify.ts";
-import type { Paths } from "./paths.ts";
+import type { ReturnPaths } from "./paths.ts";
 import { MAX_RETURNED, type Original } from "./report.ts";
 import type { ReportableFailure } from "./reporter.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
@@ -13,7 +13,7 @@ import type { BounceList, BounceReason } from "./types.ts";
 
 interface FailureDeps {
   srs: Srs;
-  paths: Paths;
+  paths: ReturnPaths;
   table: BouncesTable;
   list: BounceList | undefined;
   clock: Pick<Clock, "now">;
@@ -85,7 +85,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
    * Large messages are read one at a time, and only the part to be returned is kept in memory: many may fail at the
    * same time.
    */
-  async function originalOf({ message, open }: Failure): Promise<Original | undefined> {
+  async function originalOf({ message, open }: DeliveryFailure): Promise<Original | undefined> {
     if (message.size <= MAX_RETURNED) return originalIn(await open());
     const next = largeOnes.then(async () => originalIn(await open()));
     largeOnes = next.then(
@@ -97,7 +97,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
 
   /** Builds the report about a failure in the queue. */
   async function reportableFailure(
-    failure: Failure,
+    failure: DeliveryFailure,
     action: "failed" | "delayed" | "relayed" = "failed",
   ): Promise<ReportableFailure> {
     const { message, recipients, dsn } = failure;
@@ -129,7 +129,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
     suppress,
     reportableFailure,
     /** Updates the suppression list after failures of mail that an account sent. */
-    async suppressFailed({ message, recipients }: Failure): Promise<void> {
+    async suppressFailed({ message, recipients }: DeliveryFailure): Promise<void> {
       if (message.cause !== "send" || message.account === undefined) return;
       for (const { rcpt, state, reply } of recipients) {
         const reason = suppressionFor({
@@ -146,7 +146,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
 
 function originalIn(bytes: Uint8Array | undefined): Original | undefined {
   if (bytes === undefined) return undefined;
-  const end = createHeaderEnd().push(bytes) ?? bytes.length;
+  const end = createHeaderEndFinder().push(bytes) ?? bytes.length;
   return {
     head: Buffer.from(bytes.subarray(0, Math.min(end, MAX_RETURNED))),
     size: bytes.length,

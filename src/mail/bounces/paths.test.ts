@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { createPaths, pathId } from "./paths.ts";
+import { createReturnPaths, pathId } from "./paths.ts";
 import { DAY, NOON } from "./bounces.testing.ts";
 
 const options = { forwardDomain: "Fwd.Example", label: "rp-bounce", maxAgeDays: 21 };
-const paths = createPaths({ ...options, keys: ["new"] });
+const paths = createReturnPaths({ ...options, keys: ["new"] });
 const hex = fc.stringMatching(/^[0-9a-f]{32}$/);
 
 test("a path is readable in any case until it expires, with any of the keys", () => {
-  const rotated = createPaths({ ...options, keys: ["newest", "new"] });
+  const rotated = createReturnPaths({ ...options, keys: ["newest", "new"] });
   fc.assert(
     fc.property(
       hex,
-      fc.constantFrom("fwd.example", paths.hostOf("Shop.Example"), paths.hostOf("bücher.example")),
+      fc.constantFrom("fwd.example", paths.bounceDomainOf("Shop.Example"), paths.bounceDomainOf("bücher.example")),
       fc.nat(20_000),
       fc.integer({ min: -1, max: 21 }),
       (id, host, day, later) => {
@@ -21,7 +21,7 @@ test("a path is readable in any case until it expires, with any of the keys", ()
         const address = paths.make(pathId(id), host, now);
         assert.ok(address.indexOf("@") <= 64);
         for (const spelling of [address, address.toUpperCase()]) {
-          assert.ok(paths.has(spelling));
+          assert.ok(paths.isReturnPath(spelling));
           assert.deepEqual(rotated.read(spelling, now + later * DAY), { ok: true, id: pathId(id) });
         }
         assert.deepEqual(paths.read(address, now + 22 * DAY), { ok: false, why: "expired" });
@@ -57,7 +57,10 @@ test("a path with one changed letter is forged or invalid", () => {
       assert.ok(!read.ok && read.why !== "expired");
     }),
   );
-  assert.deepEqual(createPaths({ ...options, keys: ["other"] }).read(address, NOON), { ok: false, why: "forged" });
+  assert.deepEqual(createReturnPaths({ ...options, keys: ["other"] }).read(address, NOON), {
+    ok: false,
+    why: "forged",
+  });
   assert.deepEqual(paths.read(address.replace("fwd.example", "rp-bounce.fwd.example"), NOON), {
     ok: false,
     why: "forged",
@@ -72,18 +75,18 @@ test("no address throws, and only return paths are recognized as such", () => {
         fc.string().map((local) => `rp-${local}@fwd.example`),
       ),
       (address) => {
-        assert.equal(paths.has(address), false);
+        assert.equal(paths.isReturnPath(address), false);
         assert.equal(paths.read(address, NOON).ok, false);
-        paths.abuseDeskOf(address);
+        paths.complaintDomainOf(address);
       },
     ),
   );
-  assert.equal(paths.abuseDeskOf("Abuse@rp-bounce.Shop.example"), "shop.example");
+  assert.equal(paths.complaintDomainOf("Abuse@rp-bounce.Shop.example"), "shop.example");
   for (const address of [
     "abuse@shop.example",
     "abuse@fwd.example",
     "postmaster@rp-bounce.shop.example",
     "abuse@rp-bounce",
   ])
-    assert.equal(paths.abuseDeskOf(address), undefined, address);
+    assert.equal(paths.complaintDomainOf(address), undefined, address);
 });

@@ -5,13 +5,13 @@ import { canonicalDomain, parseAddress } from "../../protocol/rfc5322/index.ts";
  * Return paths other than SRS: `rp-<id>-<day>-<signature>@<domain>`, or `rp-<id>-<recipient>-<day>-<signature>@<domain>` for one recipient of many. Lower case,
  * since some servers do not preserve the case of a local part. The signature rejects guesses without a table lookup; the table maps the id.
  */
-export interface Paths {
+export interface ReturnPaths {
   /** The domain that receives bounces of mail from `domain`. */
-  hostOf(domain: string): string;
+  bounceDomainOf(domain: string): string;
   /** `member`: 0-based index of the recipient. Default: all recipients of the message. */
   make(id: string, host: string, now: number, member?: number): string;
   /** True if the address has the form of a return path. */
-  has(address: string): boolean;
+  isReturnPath(address: string): boolean;
   read(
     address: string,
     now: number,
@@ -19,7 +19,7 @@ export interface Paths {
   /**
    * The sending domain that complaints to this address refer to; undefined if the address does not accept complaints.
    */
-  abuseDeskOf(address: string): string | undefined;
+  complaintDomainOf(address: string): string | undefined;
 }
 
 interface PathsOptions {
@@ -38,7 +38,7 @@ const BASE32 = "0123456789abcdefghijklmnopqrstuv";
 /** Uses 80 bits of a random 128-bit id. */
 export const pathId = (hex: string): string => hex.slice(0, 20);
 
-export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOptions): Paths {
+export function createReturnPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOptions): ReturnPaths {
   const forwards = canonicalDomain(forwardDomain) ?? forwardDomain.toLowerCase();
   const isHost = (domain: string) => domain === forwards || domain.startsWith(`${label}.`);
 
@@ -50,7 +50,7 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
   }
 
   return {
-    hostOf: (domain) => `${label}.${canonicalDomain(domain) ?? domain.toLowerCase()}`,
+    bounceDomainOf: (domain) => `${label}.${canonicalDomain(domain) ?? domain.toLowerCase()}`,
     make(id, host, now, member) {
       const day = Math.floor(now / DAY_MS)
         .toString(36)
@@ -58,7 +58,7 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
       const signed = [id, ...(member === undefined ? [] : [member.toString(36)]), day];
       return `rp-${signed.join("-")}-${sign(keys[0], [...signed, host])}@${host}`;
     },
-    has: (address) => split(address) !== undefined,
+    isReturnPath: (address) => split(address) !== undefined,
     read(address, now) {
       const path = split(address);
       if (path === undefined) return { ok: false, why: "not-a-path" };
@@ -72,7 +72,7 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
         ? { ok: false, why: "expired" }
         : { ok: true, id: path.id, ...(path.member !== undefined && { member: Number.parseInt(path.member, 36) }) };
     },
-    abuseDeskOf(address) {
+    complaintDomainOf(address) {
       const mailbox = parseAddress(address);
       return mailbox?.local.toLowerCase() === "abuse" && mailbox.domain.startsWith(`${label}.`)
         ? mailbox.domain.slice(label.length + 1)

@@ -7,7 +7,7 @@ import {
   type DsnAction,
   type ReportedRecipient,
 } from "../../protocol/dsn/index.ts";
-import { createHeaderEnd, headerValue, parseMessageId, readHeader } from "../../protocol/rfc5322/index.ts";
+import { createHeaderEndFinder, headerValue, parseMessageId, readHeader } from "../../protocol/rfc5322/index.ts";
 import type { PemSigningKey, Signer } from "../authenticate/index.ts";
 import type { DsnRequest, Outbound, SmtpReply } from "../messages/index.ts";
 
@@ -92,7 +92,7 @@ export async function composeReport(
     returnedUtf8: !isAscii(head),
   });
   const bytes = Buffer.concat([before, whole ?? head, after]);
-  const headerBlock = bytes.subarray(0, createHeaderEnd().push(bytes) ?? bytes.length);
+  const headerBlock = bytes.subarray(0, createHeaderEndFinder().push(bytes) ?? bytes.length);
   const signature = await signer.sign(
     { headerBlock, open: (start = 0) => bytes.subarray(start) },
     { dkim: await keys() },

@@ -22,7 +22,7 @@ interface BouncesSetupDeps {
   service: Pick<ServiceKeys, "keys">;
   list?: BounceList;
   /** Whether Email Sending is enabled for a domain. */
-  sends?: (domain: string) => Promise<boolean>;
+  isSendingDomain?: (domain: string) => Promise<boolean>;
   trace: Trace;
 }
 
@@ -47,7 +47,7 @@ export function setUpBounces(
     signer,
     service,
     list,
-    sends,
+    isSendingDomain,
     trace,
   }: BouncesSetupDeps,
   { clock, ids, log, lifecycle }: Basics,
@@ -61,9 +61,9 @@ export function setUpBounces(
     label: email.sending_label,
     name: smtpName(smtp),
     signer,
-    signWith: () => service.keys(),
+    signingKeys: () => service.keys(),
     ...(list && { list }),
-    ...(sends && { sends }),
+    ...(isSendingDomain && { isSendingDomain }),
     trace,
     clock,
     ids,

@@ -1,5 +1,5 @@
 import type { Envelope, MailSource, DeliveryResult, SmtpReply } from "../messages/index.ts";
-import type { Failure } from "../outbound/index.ts";
+import type { DeliveryFailure } from "../outbound/index.ts";
 
 /** Owner of the mail; omitted for system mail. */
 interface Owner {
@@ -100,9 +100,9 @@ export interface BouncesService extends Bounces {
    * For the outbound queue: reports failures to the sender, and suppresses addresses to which sent mail cannot be delivered. If it
    * rejects, it must be called again.
    */
-  onFailed(failure: Failure): Promise<void>;
+  onFailed(failure: DeliveryFailure): Promise<void>;
   /** Updates the suppression list from a next hop's SMTP reply to mail sent by an account. */
-  noteRefused(mail: { account: string; domain: string; rcpt: string; reply: SmtpReply }): Promise<void>;
+  recordRejection(mail: { account: string; domain: string; rcpt: string; reply: SmtpReply }): Promise<void>;
   /** Writes pending paths; call before shutdown. */
   flush(): Promise<void>;
   /** Sends the delay and relay notifications that NOTIFY requests, and deletes expired data. Call once a minute. */

@@ -4,11 +4,11 @@ import { generateKeys, dkimRecordOf, selectorOf } from "./generate.ts";
 import {
   deleteKeysOf,
   insertKeys,
-  keyAt,
+  keyBySelector,
   keysOf,
   namesWith,
   setState,
-  takeRetired,
+  deleteRetired,
   type DkimTables,
   type StoredKey,
 } from "./keys-table.ts";
@@ -53,7 +53,7 @@ export interface DkimKeys {
   /** Deletes keys retired before this time. Resolves with their names, whose records can be removed. */
   sweep(before: number): Promise<DkimName[]>;
   /** Deletes all keys of a zone. */
-  forget(zone: string): Promise<void>;
+  deleteZone(zone: string): Promise<void>;
   close(): void;
 }
 
@@ -105,7 +105,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
     if (keys.length > 0) {
       try {
         await db.transaction<DkimTables, void>((tx) => insertKeys(tx, keys));
-        versions.changed(request.zone);
+        versions.markChanged(request.zone);
       } catch (err) {
         // Another process created its keys first; they are equally good.
         if (!isUniqueViolation(err)) throw err;
@@ -155,7 +155,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
       return keys;
     },
     async find(domain, selector) {
-      const found = await keyAt(tables, domain.toLowerCase(), selector);
+      const found = await keyBySelector(tables, domain.toLowerCase(), selector);
       return found && opened(found);
     },
     async rotate(request) {
@@ -177,20 +177,20 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
         }
         return true;
       });
-      if (promoted) versions.changed(zone);
+      if (promoted) versions.markChanged(zone);
       return promoted;
     },
     names: (state, before, limit, after) => namesWith(tables, state, before, limit, after),
     async sweep(before) {
-      const gone = await db.transaction<DkimTables, StoredKey[]>((tx) => takeRetired(tx, before, SWEEP_BATCH));
-      for (const zone of new Set(gone.map((key) => key.zone))) versions.changed(zone);
+      const gone = await db.transaction<DkimTables, StoredKey[]>((tx) => deleteRetired(tx, before, SWEEP_BATCH));
+      for (const zone of new Set(gone.map((key) => key.zone))) versions.markChanged(zone);
       return [
         ...new Map(gone.map(({ zone, domain, use }) => [`${zone} ${domain} ${use}`, { zone, domain, use }])).values(),
       ];
     },
-    async forget(zone) {
+    async deleteZone(zone) {
       await db.transaction<DkimTables, void>((tx) => deleteKeysOf(tx, zone));
-      versions.changed(zone);
+      versions.markChanged(zone);
     },
     close: versions.close,
   };

@@ -88,7 +88,11 @@ export async function keysOf(db: DkimExecutor, zone: string, domain: string, use
 }
 
 /** The key for this selector and domain, in any state. */
-export async function keyAt(db: DkimExecutor, domain: string, selector: string): Promise<StoredKey | undefined> {
+export async function keyBySelector(
+  db: DkimExecutor,
+  domain: string,
+  selector: string,
+): Promise<StoredKey | undefined> {
   const row = await db
     .selectFrom("dkim_keys")
     .selectAll()
@@ -141,7 +145,7 @@ export async function namesWith(
 }
 
 /** Deletes and returns keys retired before this time, at most `limit`. */
-export async function takeRetired(db: DkimExecutor, before: number, limit: number): Promise<StoredKey[]> {
+export async function deleteRetired(db: DkimExecutor, before: number, limit: number): Promise<StoredKey[]> {
   const old = db
     .selectFrom("dkim_keys")
     .select("id")

@@ -34,8 +34,8 @@ describe("rotation of DKIM keys", () => {
           },
         },
         jobs: NO_JOBS,
-        publishes: ({ name }) => name !== "byhand.example",
-        async seen(name, records) {
+        isAutomatic: ({ name }) => name !== "byhand.example",
+        async areVisible(name, records) {
           looked.push(...records.map((record) => `${name} ${record.name}`));
           return visible;
         },
@@ -97,8 +97,8 @@ describe("rotation of DKIM keys", () => {
         days: 1,
         clock,
         log: silentLog,
-        publishes: ({ name }) => name === hopeful,
-        seen: async () => true,
+        isAutomatic: ({ name }) => name === hopeful,
+        areVisible: async () => true,
         batch: 2,
         publishers: {
           routing: {
@@ -128,8 +128,8 @@ describe("rotation of DKIM keys", () => {
         days: 1,
         clock,
         log: silentLog,
-        publishes: () => true,
-        seen: async () => true,
+        isAutomatic: () => true,
+        areVisible: async () => true,
         publishers: {
           routing: {
             rotate: (...to) => routing.dns.rotateDkim(...to),

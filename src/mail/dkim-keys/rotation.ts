@@ -17,9 +17,9 @@ export interface DkimRotationOptions {
   zones: Pick<Zones, "find">;
   publishers: Partial<Record<DkimUse, DkimPublisher>>;
   /** True if all of these records of a name are visible in public DNS. */
-  seen(name: string, records: readonly (DkimRecord & { name: string })[]): Promise<boolean>;
+  areVisible(name: string, records: readonly (DkimRecord & { name: string })[]): Promise<boolean>;
   /** True if new records reach the zone's DNS automatically; in other zones, keys are rotated only manually. */
-  publishes(zone: Zone): boolean;
+  isAutomatic(zone: Zone): boolean;
   jobs: Jobs;
   clock: Pick<Clock, "now">;
   log: Log;
@@ -55,8 +55,8 @@ export function createDkimRotation({
   dkimKeys,
   zones,
   publishers,
-  seen,
-  publishes,
+  areVisible,
+  isAutomatic,
   jobs,
   clock,
   log,
@@ -97,7 +97,7 @@ export function createDkimRotation({
       const records = (await dkimKeys.records(name))
         .filter(({ selector }) => next.some((key) => key.selector === selector))
         .map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
-      if (records.length === 0 || !(await seen(name.domain, records))) return;
+      if (records.length === 0 || !(await areVisible(name.domain, records))) return;
       if (await dkimKeys.promote(name))
         log.info(
           { domain: name.domain, selectors: records.map(({ selector }) => selector) },
@@ -109,7 +109,8 @@ export function createDkimRotation({
         await due("active", now - days * DAY),
         "DKIM keys could not be replaced",
         async (zone, name, publisher) => {
-          if (!publishes(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next")) return;
+          if (!isAutomatic(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next"))
+            return;
           await publisher.rotate(zone, name.domain);
           log.info({ domain: name.domain }, "dkim: new keys published");
         },

@@ -29,14 +29,14 @@ export function setUpDkimRotation(
     log,
     days: email.dkim_days,
     publishers,
-    async seen(name, records) {
+    async areVisible(name, records) {
       const { records: found } = await watch.check(
         name,
         records.map(({ name: at, text }) => ({ type: "TXT", name: at, content: text })),
       );
       return found.every(({ state }) => state === "right");
     },
-    publishes: (zone) => zone.type === "full" && !isManual(zone.name),
+    isAutomatic: (zone) => zone.type === "full" && !isManual(zone.name),
   });
   lifecycle.onStop("DKIM rotation", () => rotation.close());
   return rotation;

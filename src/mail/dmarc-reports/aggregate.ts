@@ -29,7 +29,7 @@ export interface AggregateRecord {
 
 export type Disposition = "none" | "quarantine" | "reject";
 
-export type Reading<Report> = { ok: true; report: Report } | { ok: false; why: string };
+export type ParseResult<Report> = { ok: true; report: Report } | { ok: false; why: string };
 
 const MAX_RECORDS = 5_000;
 const MAX_DEPTH = 12;
@@ -106,7 +106,7 @@ const parser = new XMLParser({
 });
 
 /** Reads the XML of an aggregate report. Never throws. */
-export function readAggregate(content: Uint8Array): Reading<AggregateReport> {
+export function readAggregate(content: Uint8Array): ParseResult<AggregateReport> {
   const xml = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
   // A report does not need a document type, and entities can expand a small document into a large one.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) return { ok: false, why: "the report has a document type declaration" };

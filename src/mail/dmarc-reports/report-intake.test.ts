@@ -50,7 +50,7 @@ async function open(
     authenticator,
     reports,
     route: async (rcpt) => {
-      const at = await reports.zoneAt(rcpt);
+      const at = await reports.zoneByAddress(rcpt);
       return at === undefined ? { kind: "none" } : { kind: "report", ...at };
     },
   });
@@ -74,7 +74,7 @@ async function open(
       message: Buffer,
       { from = "r@big.example", ip = "192.0.2.10", to = `${ruaPrefix}@${DOMAIN}` } = {},
     ): Promise<string | undefined> {
-      const source = spool.hold(message);
+      const source = spool.fromMemory(message);
       const [settled] = await receiver.receive({ from, to: [to], helo: "mx.big.example", ip, smtputf8: false }, source);
       if (!settled!.ok) return `${settled!.reply.code} ${settled!.reply.enhanced}`;
       const last = trace.events.find(
@@ -179,7 +179,7 @@ describe("aggregate reports received by mail", () => {
       ]) {
         const message = report({ reportId: "forged" });
         assert.deepEqual(
-          await reports.take({
+          await reports.accept({
             zone: zone.id,
             envelope: { from: "x@small.example" },
             source: { size: message.length, open: () => message },
@@ -190,7 +190,7 @@ describe("aggregate reports received by mail", () => {
       }
       const message = report({ reportId: "later" });
       await assert.rejects(
-        reports.take({
+        reports.accept({
           zone: zone.id,
           envelope: { from: "x@small.example" },
           source: { size: message.length, open: () => message },
@@ -240,11 +240,11 @@ describe("aggregate reports received by mail", () => {
       clock.advance(DAY);
       assert.equal(await receive(report({ reportId: "d", records: rows(1) })), undefined);
       clock.advance(399 * DAY);
-      await reports.tidy();
+      await reports.deleteOrphans();
       const left = await statistics();
       assert.deepEqual([left.reports, left.days.map(({ day }) => day)], [1, ["2026-01-02"]]);
       clock.advance(2 * DAY);
-      await reports.tidy();
+      await reports.deleteOrphans();
       assert.deepEqual([(await statistics()).reports, (await statistics()).totals.messages], [0, 0]);
     });
 
@@ -293,13 +293,13 @@ describe("aggregate reports received by mail", () => {
       const other = await newZone("other.example");
       const uri = await reports.tlsReportUri(other);
       assert.deepEqual(
-        [await reports.tlsReportUri(other), await reports.zoneAt(uri.replace("mailto:", ""))],
+        [await reports.tlsReportUri(other), await reports.zoneByAddress(uri.replace("mailto:", ""))],
         [uri, { zone: other.id, account: other.account }],
       );
       assert.equal((await reports.of(other)).enabled, false);
 
       await zones.delete(zone.id);
-      await reports.tidy();
+      await reports.deleteOrphans();
       assert.deepEqual((await reports.tlsStatistics(zone.id, request)).totals, { successful: 0, failed: 0 });
     });
 
@@ -307,7 +307,7 @@ describe("aggregate reports received by mail", () => {
       const { receive, report, statistics, zones, zone, reports } = await open(t, engine);
       assert.equal(await receive(report()), undefined);
       await zones.delete(zone.id);
-      await reports.tidy();
+      await reports.deleteOrphans();
       assert.deepEqual([(await statistics()).reports, (await statistics()).totals.messages], [0, 0]);
     });
   });

@@ -28,7 +28,7 @@ export interface ReportIntake {
    * Reads a report into the statistics of its zone; on disk when it resolves. Rejects if the database or DNS fails, or
    * too many reports are being read: the sender retries.
    */
-  take(mail: ReportMail): Promise<Intake>;
+  accept(mail: ReportMail): Promise<Intake>;
 }
 
 interface ReportIntakeDeps {
@@ -112,7 +112,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
   }
 
   return {
-    async take(mail) {
+    async accept(mail) {
       // The sender retries; accepting without DNS would lose the report.
       if (mail.verdict?.dmarc.result === "temperror")
         throw mailErrors.authenticationUnclear({

@@ -63,7 +63,7 @@ export async function reportsOf(db: DmarcReportExecutor, zone: string): Promise<
 }
 
 /** Finds a zone by the local part of its report address. */
-export async function reportsAt(db: DmarcReportExecutor, prefix: string): Promise<DmarcReportRow | undefined> {
+export async function reportsByPrefix(db: DmarcReportExecutor, prefix: string): Promise<DmarcReportRow | undefined> {
   const row = await db
     .selectFrom("email_dmarc_reports")
     .selectAll()
@@ -73,7 +73,7 @@ export async function reportsAt(db: DmarcReportExecutor, prefix: string): Promis
 }
 
 /** An existing row keeps its prefix, and its `tls` once it has been set. */
-export async function keepReports(db: DmarcReportExecutor, row: DmarcReportRow): Promise<void> {
+export async function upsertReports(db: DmarcReportExecutor, row: DmarcReportRow): Promise<void> {
   const { zone: zone_id, account: account_id, ruaPrefix: rua_prefix, createdAt: created_at } = row;
   const change = {
     enabled: Number(row.enabled),
@@ -101,6 +101,6 @@ export async function zonesWithReports(db: DmarcReportExecutor, after: string, l
   ).map(({ zone_id }) => zone_id);
 }
 
-export async function forgetReports(db: DmarcReportExecutor, zone: string): Promise<void> {
+export async function deleteReports(db: DmarcReportExecutor, zone: string): Promise<void> {
   await db.deleteFrom("email_dmarc_reports").where("zone_id", "=", zone).execute();
 }

@@ -33,7 +33,7 @@ describe("DMARC reports of a zone", () => {
         [before.enabled, before.skipWizard, before.status, before.ruaPrefix.length],
         [false, false, "missing-dmarc-report", 32],
       );
-      assert.equal(await reports.zoneAt(`${before.ruaPrefix}@reports.us.example`), undefined);
+      assert.equal(await reports.zoneByAddress(`${before.ruaPrefix}@reports.us.example`), undefined);
       const on = await reports.update(zone, { enabled: true, skipWizard: true });
       const uri = `mailto:${before.ruaPrefix}@reports.us.example`;
       assert.deepEqual(
@@ -42,9 +42,9 @@ describe("DMARC reports of a zone", () => {
       );
       assert.deepEqual(
         [
-          await reports.zoneAt(`${before.ruaPrefix.toUpperCase()}@REPORTS.us.example`),
-          await reports.zoneAt(`${"0".repeat(32)}@reports.us.example`),
-          await reports.zoneAt("x@reports.us.example"),
+          await reports.zoneByAddress(`${before.ruaPrefix.toUpperCase()}@REPORTS.us.example`),
+          await reports.zoneByAddress(`${"0".repeat(32)}@reports.us.example`),
+          await reports.zoneByAddress("x@reports.us.example"),
         ],
         [{ zone: zone.id, account: zone.account }, undefined, undefined],
       );
@@ -123,7 +123,7 @@ describe("DMARC reports of a zone", () => {
         (
           await Promise.all(
             [...names].map(async ([name, { address }]) =>
-              (await reports.zoneAt(address)) !== undefined ? [name] : [],
+              (await reports.zoneByAddress(address)) !== undefined ? [name] : [],
             ),
           )
         )
@@ -142,7 +142,7 @@ describe("DMARC reports of a zone", () => {
       hear("");
       await until(async () => (await taken()) === "stays slept");
       await remove("slept");
-      await reports.tidy();
+      await reports.deleteOrphans();
       assert.equal(await taken(), "stays");
     });
   });

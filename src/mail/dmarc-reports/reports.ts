@@ -9,9 +9,9 @@ import { tlsStatistics, type TlsStatistics } from "./tls-statistics.ts";
 import { createReportIntake, RETENTION_DAYS, type ReportIntake } from "./report-intake.ts";
 import { createReportRows, type ReportBounds } from "./report-rows-table.ts";
 import {
-  forgetReports,
-  keepReports,
-  reportsAt,
+  deleteReports,
+  upsertReports,
+  reportsByPrefix,
   reportsOf,
   zonesWithReports,
   type DmarcReportRow,
@@ -56,7 +56,7 @@ export interface DmarcReporting extends ReportIntake {
   /**
    * Returns the zone with this report address. Undefined for any other address, and if the zone requests no reports.
    */
-  zoneAt(address: string): Promise<{ zone: string; account: string } | undefined>;
+  zoneByAddress(address: string): Promise<{ zone: string; account: string } | undefined>;
   /** Returns the address for TLS reports as a URI; from then on the address accepts them. */
   tlsReportUri(zone: Zone): Promise<string>;
   /** Counts of received TLS reports. */
@@ -67,7 +67,7 @@ export interface DmarcReporting extends ReportIntake {
    * Deletes the data of deleted zones. This happens automatically when a zone is deleted; call it at startup for zones
    * whose notification was missed.
    */
-  tidy(): Promise<void>;
+  deleteOrphans(): Promise<void>;
   close(): void;
 }
 
@@ -144,7 +144,7 @@ export function createDmarcReporting({
     const kept = await reportsOf(tables, zone.id);
     if (kept !== undefined) return kept;
     const now = clock.now();
-    await keepReports(tables, {
+    await upsertReports(tables, {
       zone: zone.id,
       account: zone.account,
       ruaPrefix: ids.hex(),
@@ -194,10 +194,10 @@ export function createDmarcReporting({
   async function forget(zone: string): Promise<void> {
     await rows.deleteZone(zone);
     // Comes last, because after a crash this row is needed to find the zone.
-    await forgetReports(tables, zone);
+    await deleteReports(tables, zone);
   }
 
-  async function tidy(): Promise<void> {
+  async function deleteOrphans(): Promise<void> {
     await expire();
     for (let after: string | undefined = ""; after !== undefined;) {
       const kept: string[] = await zonesWithReports(tables, after, TIDY_BATCH);
@@ -208,7 +208,7 @@ export function createDmarcReporting({
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id means that some notifications were lost.
-    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) =>
+    (zone === "" ? deleteOrphans() : forget(zone)).catch((err: unknown) =>
       log.error({ err, zone }, "dmarc-reports: failed to delete data of a deleted zone"),
     );
   });
@@ -221,7 +221,7 @@ export function createDmarcReporting({
       if (enabled === false)
         for (const record of (await recordsOf(zone)).dmarc)
           await rewrite(zone, record, withoutRua(txtText(record.content), uriOf(row)));
-      await keepReports(tables, {
+      await upsertReports(tables, {
         ...row,
         enabled: enabled ?? row.enabled,
         skipWizard: skipWizard ?? row.skipWizard,
@@ -229,13 +229,13 @@ export function createDmarcReporting({
       });
       return shown(zone);
     },
-    async zoneAt(address) {
+    async zoneByAddress(address) {
       const [, prefix, host] = /^([0-9a-f]{32})@(.+)$/.exec(address.toLowerCase()) ?? [];
-      const row = host === domain ? await reportsAt(tables, prefix!) : undefined;
+      const row = host === domain ? await reportsByPrefix(tables, prefix!) : undefined;
       return row?.enabled || row?.tls ? { zone: row.zone, account: row.account } : undefined;
     },
-    async take(mail) {
-      const taken = await intake.take(mail);
+    async accept(mail) {
+      const taken = await intake.accept(mail);
       if (!taken.recorded)
         log.info({ zone: mail.zone, from: mail.envelope.from, why: taken.why }, "dmarc-reports: report ignored");
       if (clock.now() - expiredAt > DAY_MS) await expire();
@@ -243,12 +243,12 @@ export function createDmarcReporting({
     },
     async tlsReportUri(zone) {
       const row = await rowOf(zone);
-      if (!row.tls) await keepReports(tables, { ...row, tls: true });
+      if (!row.tls) await upsertReports(tables, { ...row, tls: true });
       return uriOf(row);
     },
     tlsStatistics: (zone, request) => tlsStatistics(rows, zone, request),
     statistics: (zone, request) => dmarcStatistics(rows, zone, request),
-    tidy,
+    deleteOrphans,
     close: unsubscribe,
   };
 }

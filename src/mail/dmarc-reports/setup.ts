@@ -28,7 +28,7 @@ export function setUpDmarcReporting(
   });
   lifecycle.onStop("DMARC reports", () => reports.close());
   reports
-    .tidy()
+    .deleteOrphans()
     .catch((err: unknown) =>
       log.warn({ err }, "dmarc-reports: failed to delete data of deleted zones, will retry at the next start"),
     );

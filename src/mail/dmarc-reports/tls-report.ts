@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import type { Reading } from "./aggregate.ts";
+import type { ParseResult } from "./aggregate.ts";
 import { reportText } from "./report-text.ts";
 
 /** The parts of a TLS report (RFC 8460 4.4) that the statistics need. */
@@ -87,7 +87,7 @@ const reportSchema = z.object({
 });
 
 /** Reads the JSON of a report. Never throws. */
-export function readTlsReport(content: Uint8Array): Reading<TlsReport> {
+export function readTlsReport(content: Uint8Array): ParseResult<TlsReport> {
   let tree: unknown;
   try {
     tree = JSON.parse(

@@ -1,12 +1,12 @@
 import { isAscii } from "node:buffer";
 import { Readable } from "node:stream";
 import { planSevenBit, sevenBitBody, sevenBitHeader } from "../../protocol/mime/index.ts";
-import { createHeaderEnd, readHeader } from "../../protocol/rfc5322/index.ts";
+import { createHeaderEndFinder, readHeader } from "../../protocol/rfc5322/index.ts";
 import type { Signer, Signing } from "../authenticate/index.ts";
 import type { SmtpReply } from "../messages/index.ts";
 import type { ReplayableBody, Downgrade } from "../outbound/index.ts";
 import { asciiHeader } from "./ascii-header.ts";
-import { takeOwnSignatures, type FindKey } from "./own-signatures.ts";
+import { removeOwnSignatures, type FindKey } from "./own-signatures.ts";
 
 interface DowngradeDeps {
   signer: Signer;
@@ -38,8 +38,8 @@ export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
     const encodeHeader = body.utf8Header && !(smtpUtf8 && eightBitMime);
     if (encodeHeader && !own)
       return { ok: false, reply: notAscii("header fields of a forwarded message must not be changed") };
-    const { rest, signing } = await takeOwnSignatures(header, findKey);
-    const ascii = encodeHeader ? asciiHeader(rest) : { header: rest };
+    const { unsignedHeader, signing } = await removeOwnSignatures(header, findKey);
+    const ascii = encodeHeader ? asciiHeader(unsignedHeader) : { header: unsignedHeader };
     if ("field" in ascii)
       return {
         ok: false,
@@ -99,10 +99,10 @@ function fieldsOf(header: Uint8Array) {
  * opens the body on the first read.
  */
 async function splitBody(body: ReplayableBody): Promise<{ header: Buffer; open: () => AsyncIterable<Uint8Array> }> {
-  const scan = createHeaderEnd();
+  const scan = createHeaderEndFinder();
   const begun: Uint8Array[] = [];
   let end: number | undefined;
-  for await (const chunk of pieces(await body.open())) {
+  for await (const chunk of chunksOf(await body.open())) {
     begun.push(chunk);
     end = scan.push(chunk);
     if (end !== undefined) break;
@@ -115,7 +115,7 @@ async function splitBody(body: ReplayableBody): Promise<{ header: Buffer; open: 
 const PIECE = 64 * 1024;
 
 /** Splits into bounded chunks, so that a large in-memory message does not block the event loop. */
-async function* pieces(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
+async function* chunksOf(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
   if (!(raw instanceof Uint8Array)) {
     yield* raw as AsyncIterable<Uint8Array>;
     return;
@@ -128,7 +128,7 @@ async function* pieces(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
 
 async function* after(length: number, body: ReplayableBody): AsyncGenerator<Uint8Array> {
   let skip = length;
-  for await (const chunk of pieces(await body.open())) {
+  for await (const chunk of chunksOf(await body.open())) {
     const from = Math.min(skip, chunk.length);
     skip -= from;
     if (from < chunk.length) yield chunk.subarray(from);

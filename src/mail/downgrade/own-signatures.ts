@@ -4,7 +4,7 @@ import type { PemSigningKey, Signing } from "../authenticate/index.ts";
 /** The local signatures at the top of a queued message, and the rest of the header section. */
 interface OwnSignatures {
   /** Header section without the local signatures. */
-  rest: Buffer;
+  unsignedHeader: Buffer;
   /** Keys and ARC results for signing again. */
   signing: Signing;
 }
@@ -16,7 +16,7 @@ export type FindKey = (domain: string, selector: string) => Promise<PemSigningKe
  * Removes the leading signature fields that were created with local keys. Foreign signatures are below the local trace fields or Message-ID
  * and are not removed.
  */
-export async function takeOwnSignatures(header: Uint8Array, findKey: FindKey): Promise<OwnSignatures> {
+export async function removeOwnSignatures(header: Uint8Array, findKey: FindKey): Promise<OwnSignatures> {
   const dkim: PemSigningKey[] = [];
   let set: Record<string, string> = {};
   let seal: Signing["seal"];
@@ -41,7 +41,7 @@ export async function takeOwnSignatures(header: Uint8Array, findKey: FindKey): P
     below = end;
     set = {};
   }
-  return { rest: Buffer.from(header.subarray(below)), signing: { dkim, ...(seal && { seal }) } };
+  return { unsignedHeader: Buffer.from(header.subarray(below)), signing: { dkim, ...(seal && { seal }) } };
 }
 
 async function keyOf(field: string, findKey: FindKey): Promise<PemSigningKey | undefined> {

@@ -11,7 +11,7 @@ import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
 import type { DkimSigningKey } from "../dkim-keys/index.ts";
 import { createDowngrade } from "../downgrade/index.ts";
-import { foldReplies } from "../inbound/index.ts";
+import { combineReplies } from "../inbound/index.ts";
 import { memoryTrace, runtimeOf } from "../mail.testing.ts";
 import { createSpool, type Envelope, type DeliveryResult, type TraceEvent } from "../messages/index.ts";
 import { createOutbound, outboundMigrations } from "../outbound/index.ts";
@@ -82,7 +82,7 @@ export async function openPlace(): Promise<Place> {
   let take: Host["settle"] | undefined;
   const smtp = await startSink({
     async data({ from, to, raw }: SinkMail) {
-      const { code, enhanced, text } = foldReplies(
+      const { code, enhanced, text } = combineReplies(
         await take!(Buffer.from(raw, "latin1"), { from, to, ip: "127.0.0.1", helo: "peer.example" }),
       );
       return code === 250 ? undefined : `${code} ${enhanced} ${text}`;
@@ -202,7 +202,7 @@ export async function startHost(
     events: trace.events,
     settle,
     async take(message, envelope) {
-      const { code, enhanced, text } = foldReplies(await settle(message, envelope));
+      const { code, enhanced, text } = combineReplies(await settle(message, envelope));
       return `${code} ${enhanced} ${text}`;
     },
   };

@@ -15,7 +15,7 @@ import {
 } from "../messages/index.ts";
 import { createLoopMarks } from "./loop.ts";
 import { forwardingSender, type ForwardSenderDeps } from "./sender.ts";
-import { passedOn, traceFields } from "./trace-fields.ts";
+import { forwardedDsn, traceFields } from "./trace-fields.ts";
 import type { ForwardRequest, Forwarding } from "./types.ts";
 
 interface ForwardingOptions extends ForwardSenderDeps {
@@ -60,7 +60,7 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
     const message = withFields(source, fields);
     const signatures = await signed(message, request);
     const whole = withFields(message, signatures);
-    const dsn = senderAuthenticated ? passedOn(envelope.dsn, rcpt, to) : undefined;
+    const dsn = senderAuthenticated ? forwardedDsn(envelope.dsn, rcpt, to) : undefined;
     return transport.deliver({
       messageId: request.messageId ?? ids.messageId(domainOf(envelope.from) || domainOf(rcpt)),
       cause: "forward",

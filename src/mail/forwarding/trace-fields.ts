@@ -18,7 +18,7 @@ const MAX_VALUE = 900;
  * DSN parameters for the next hop: those of one recipient apply to all its destinations (RFC 3461 5.2.7), with the
  * recipient as given by the sender.
  */
-export function passedOn(dsn: DsnRequest | undefined, rcpt: string, to: readonly string[]): DsnRequest | undefined {
+export function forwardedDsn(dsn: DsnRequest | undefined, rcpt: string, to: readonly string[]): DsnRequest | undefined {
   if (dsn === undefined) return undefined;
   const { to: byRecipient, ...message } = dsn;
   const requested = byRecipient?.[rcpt];

@@ -11,11 +11,11 @@ interface BlockListsOptions {
   clock: Pick<Clock, "sleep">;
   log: Log;
   /** Milliseconds to wait for a list. Default 3000. */
-  withinMs?: number;
+  timeoutMs?: number;
 }
 
 /** Queries DNS block lists. If a list does not respond in time, the address counts as not listed. */
-export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 }: BlockListsOptions): BlockLists {
+export function createBlockLists({ lists, resolver, clock, log, timeoutMs = 3000 }: BlockListsOptions): BlockLists {
   async function isListed(list: string, query: string): Promise<boolean> {
     try {
       return (await inTime(resolver(`${query}.${list}`, "A"))).some((answer) => isListing(String(answer)));
@@ -36,8 +36,8 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
 
   async function inTime<T>(answer: Promise<T>): Promise<T> {
     const done = new AbortController();
-    const late = clock.sleep(withinMs, done.signal).then(() => {
-      throw new Error(`no response in ${withinMs} ms`);
+    const late = clock.sleep(timeoutMs, done.signal).then(() => {
+      throw new Error(`no response in ${timeoutMs} ms`);
     });
     late.catch(() => {});
     try {

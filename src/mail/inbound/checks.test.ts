@@ -9,7 +9,7 @@ import { conversation, listen, withoutReceived } from "./listening.testing.ts";
 test("if a recipient check fails, the recipient is deferred, even if the rejection cannot be logged", async (t) => {
   const { say } = await conversation(t, {
     checkRecipient: () => Promise.reject(new Error("secret detail")),
-    onRefused: () => {
+    onRejected: () => {
       throw new Error("the log is full");
     },
   });
@@ -40,7 +40,7 @@ test("a client on a block list may write only to postmaster", async (t) => {
 test("a content filter can reject, defer, or set protected header fields; if it fails, mail is accepted", async (t) => {
   const refused: string[] = [];
   const { port, taken, spoolFiles } = await listen(t, {
-    onRefused: (_, { code }, stage) => void refused.push(`${stage} ${code}`),
+    onRejected: (_, { code }, stage) => void refused.push(`${stage} ${code}`),
     filter: {
       async check({ from }) {
         if (from.startsWith("spam"))

@@ -6,12 +6,12 @@ import { addressSet } from "../address-set.ts";
 import { createRate } from "./rate.ts";
 import { createConnectionLimits, type ConnectionSlot } from "./connection-limits.ts";
 
-function newLimits({ slots = 4, perNetwork = 3, restMs = 1000 } = {}) {
+function newLimits({ slots = 4, perNetwork = 3, minIdleMs = 1000 } = {}) {
   const clock = createManualClock();
-  const limits = createConnectionLimits({ slots, perNetwork, restMs, clock });
+  const limits = createConnectionLimits({ slots, perNetwork, minIdleMs, clock });
   const evicted: string[] = [];
   function enter(ip: string, name = ip, { idle = true } = {}) {
-    const place = limits.enter(ip, { idle, evict: () => void evicted.push(name) });
+    const place = limits.acquire(ip, { idle, evict: () => void evicted.push(name) });
     return place as ConnectionSlot;
   }
   return { clock, limits, enter, evicted };
@@ -23,8 +23,8 @@ test("limits the connections of a network, and stops counting closed connections
   enter("192.0.2.1");
   enter("192.0.2.1");
   assert.equal(enter("192.0.2.1"), "network");
-  first.leave();
-  first.leave();
+  first.release();
+  first.release();
   assert.equal(typeof enter("192.0.2.1"), "object");
   assert.equal(limits.used, 3);
   enter("2001:db8::1");
@@ -64,19 +64,22 @@ test("keeps its limits in any sequence of events", () => {
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const { clock, limits } = newLimits({ slots: 5, perNetwork: 2, restMs: 3 });
+      const { clock, limits } = newLimits({ slots: 5, perNetwork: 2, minIdleMs: 3 });
       const inside: { key: string; place: ConnectionSlot }[] = [];
       for (const { what, who, busy } of steps) {
         const one = inside[who % Math.max(inside.length, 1)];
         if (what === "advance") clock.advance(1);
         else if (what === "active") one?.place.active();
         else if (what === "leave" && one !== undefined) {
-          one.place.leave();
+          one.place.release();
           inside.splice(inside.indexOf(one), 1);
         } else if (what === "enter") {
           const key = `192.0.2.${who}`;
           const member = { key, place: undefined as unknown as ConnectionSlot };
-          const place = limits.enter(key, { idle: !busy, evict: () => void inside.splice(inside.indexOf(member), 1) });
+          const place = limits.acquire(key, {
+            idle: !busy,
+            evict: () => void inside.splice(inside.indexOf(member), 1),
+          });
           if (typeof place === "object") inside.push(Object.assign(member, { place }));
         }
         assert.equal(limits.used, inside.length);
@@ -89,19 +92,19 @@ test("keeps its limits in any sequence of events", () => {
 
 test("a rate allows a burst, and the same number again per interval; the number of keys is limited", () => {
   const clock = createManualClock();
-  const rate = createRate({ most: 3, perMs: 60_000, clock, keys: 2 });
+  const rate = createRate({ limit: 3, perMs: 60_000, clock, keys: 2 });
   assert.deepEqual(
-    Array.from({ length: 5 }, () => rate.take("a")),
+    Array.from({ length: 5 }, () => rate.consume("a")),
     [true, true, true, false, false],
   );
-  assert.equal(rate.spent("a"), true);
-  assert.equal(rate.spent("b"), false);
+  assert.equal(rate.isExhausted("a"), true);
+  assert.equal(rate.isExhausted("b"), false);
   clock.advance(20_000);
-  assert.deepEqual([rate.take("a"), rate.take("a")], [true, false]);
-  rate.take("b");
-  rate.take("c");
-  assert.equal(rate.take("a"), true, "the entry that was idle longest is evicted");
-  assert.equal(createRate({ most: 0, perMs: 1, clock }).take("a"), true);
+  assert.deepEqual([rate.consume("a"), rate.consume("a")], [true, false]);
+  rate.consume("b");
+  rate.consume("c");
+  assert.equal(rate.consume("a"), true, "the entry that was idle longest is evicted");
+  assert.equal(createRate({ limit: 0, perMs: 1, clock }).consume("a"), true);
 });
 
 test("accepts addresses and ranges; rejects anything else with an error that names the setting", () => {

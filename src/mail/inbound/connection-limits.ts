@@ -10,7 +10,7 @@ interface ConnectionLimits {
    * `network`: the client's network has reached its maximum number of connections. `full`: all slots are in use, and no
    * connection is idle.
    */
-  enter(ip: string, holder: SlotHolder): ConnectionSlot | "network" | "full";
+  acquire(ip: string, holder: SlotHolder): ConnectionSlot | "network" | "full";
   readonly used: number;
 }
 
@@ -27,7 +27,7 @@ export interface ConnectionSlot {
   /** Reports that the client made progress. */
   active(): void;
   /** Idempotent. */
-  leave(): void;
+  release(): void;
 }
 
 interface ConnectionLimitsOptions {
@@ -35,7 +35,7 @@ interface ConnectionLimitsOptions {
   /** Maximum per IPv4 address or IPv6 /64. */
   perNetwork: number;
   /** Milliseconds without progress after which a connection from any network can replace this one. */
-  restMs: number;
+  minIdleMs: number;
   clock: Pick<Clock, "now">;
 }
 
@@ -57,7 +57,7 @@ const MAX_SKIPPED = 64;
 export function createConnectionLimits({
   slots,
   perNetwork,
-  restMs,
+  minIdleMs,
   clock,
 }: ConnectionLimitsOptions): ConnectionLimits {
   const networks = new Map<string, Network>();
@@ -88,7 +88,7 @@ export function createConnectionLimits({
     const fair = firstIdle(crowds(own + 2));
     if (fair !== undefined) return fair;
     const idle = firstIdle(all);
-    return idle !== undefined && clock.now() - idle.since >= restMs ? idle : undefined;
+    return idle !== undefined && clock.now() - idle.since >= minIdleMs ? idle : undefined;
   }
 
   /** Yields the slots of networks that have at least `least` slots, the largest network first. */
@@ -102,7 +102,7 @@ export function createConnectionLimits({
     get used() {
       return all.size;
     },
-    enter(ip, holder) {
+    acquire(ip, holder) {
       const key = networkOf(ip);
       const own = networks.get(key)?.entries.size ?? 0;
       if (own >= perNetwork) return "network";
@@ -123,7 +123,7 @@ export function createConnectionLimits({
           network.entries.delete(entry);
           network.entries.add(entry);
         },
-        leave: () => remove(entry),
+        release: () => remove(entry),
       };
       const entry: Entry = { network, slot, since: clock.now() };
       all.add(entry);

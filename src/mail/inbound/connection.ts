@@ -299,7 +299,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     deadline.set("handshake", limits.handshakeMs, () => secure.destroy());
     secure.once("secure", () => {
       upgrading = false;
-      session.secured(cipherOf(secure)!);
+      session.tlsEstablished(cipherOf(secure)!);
       client.user = undefined;
       secure.off("error", deps.onError).off("close", close);
       listen();
@@ -339,7 +339,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     clearTimers();
     clearTimeout(linger);
     abortMessage();
-    slot.leave();
+    slot.release();
     deps.onClose();
   }
 

@@ -41,7 +41,7 @@ test("a network is limited to its share of connections; another network can stil
 test("when all slots are in use, a new client replaces an idle one, and active ones stay connected", async (t) => {
   const answer = Promise.withResolvers<void>();
   const { port, taken } = await listen(t, {
-    limits: { connections: 4, connectionsPerNetwork: 4, restMs: 10_000 },
+    limits: { connections: 4, connectionsPerNetwork: 4, minIdleMs: 10_000 },
     settle: async ({ to }) => (await answer.promise, to.map((rcpt) => ({ rcpt, ok: true }))),
   });
   const served = await upToData(port);
@@ -70,7 +70,7 @@ test("when all slots are in use, a new client replaces an idle one, and active o
 
 test("a client that sends a message in a trickle counts as idle, one that sends steadily does not", async (t) => {
   const { port, spooledBytes } = await listen(t, {
-    limits: { connections: 2, connectionsPerNetwork: 10, restMs: 1000 },
+    limits: { connections: 2, connectionsPerNetwork: 10, minIdleMs: 1000 },
   });
   const [flowing, dripping] = [await upToData(port), await upToData(port)];
   clock.advance(1000);

@@ -5,7 +5,7 @@ import { conversation } from "./listening.testing.ts";
 /** Addresses and parameters of MAIL and RCPT. */
 
 test("allowed and disallowed parameters of MAIL and RCPT", async (t) => {
-  const { say } = await conversation(t, { limits: { patience: 100, errors: 100 } });
+  const { say } = await conversation(t, { limits: { errorsBeforeDelay: 100, errors: 100 } });
   for (const [params, code] of [
     ["SIZE=100 BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=QQ314159", "250 2.1.0"],
     ["REQUIRETLS", "555 5.5.4"],

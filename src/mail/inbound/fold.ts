@@ -5,7 +5,7 @@ import type { DeliveryResult, SmtpReply } from "../messages/index.ts";
  * failures into successes where another recipient has the message. The reply is 250 without failures, else the first
  * 4xx, else the first 5xx. The text contains the failed recipients, so that the sender's bounce does too.
  */
-export function foldReplies(settled: DeliveryResult[]): SmtpReply {
+export function combineReplies(settled: DeliveryResult[]): SmtpReply {
   const failed = settled.filter((one) => !one.ok);
   if (failed.length === 0) return { code: 250, enhanced: "2.6.0", text: "Message accepted" };
   const first = failed.find((one) => one.temporary) ?? failed[0]!;

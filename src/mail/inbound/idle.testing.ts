@@ -58,7 +58,7 @@ export async function idleCrowd(
 ): Promise<void> {
   const { port, listener, taken } = await listen(t, {
     clock: systemClock,
-    limits: { connections, connectionsPerNetwork: 50, restMs: 50, closeMs: 1000 },
+    limits: { connections, connectionsPerNetwork: 50, minIdleMs: 50, closeMs: 1000 },
   });
   let most = 0;
   let slowest = 0;

@@ -1,5 +1,5 @@
 export { createBlockLists } from "./block-lists.ts";
-export { foldReplies } from "./fold.ts";
+export { combineReplies } from "./fold.ts";
 export {
   DEFAULT_SERVER_LIMITS,
   DEFAULT_SMTP_LIMITS,
@@ -10,5 +10,5 @@ export { meterSmtp } from "./metrics.ts";
 export { createRate } from "./rate.ts";
 export { createRspamd } from "./rspamd.ts";
 export { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
-export { createReception, safely, type SmtpClient } from "./session.ts";
-export type { OnRefused } from "./types.ts";
+export { createReception, withLoggedErrors, type SmtpClient } from "./session.ts";
+export type { OnRejected } from "./types.ts";

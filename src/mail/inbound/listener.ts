@@ -12,12 +12,12 @@ import {
   type DeliveryResult,
   type SmtpReply,
 } from "../messages/index.ts";
-import { foldReplies } from "./fold.ts";
+import { combineReplies } from "./fold.ts";
 import { createInspection } from "./inspect.ts";
 import { createRate } from "./rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
-import { createReception, safely, type SmtpClient } from "./session.ts";
-import type { BlockLists, CheckRecipient, ContentFilter, OnRefused } from "./types.ts";
+import { createReception, withLoggedErrors, type SmtpClient } from "./session.ts";
+import type { BlockLists, CheckRecipient, ContentFilter, OnRejected } from "./types.ts";
 
 export interface SmtpListenerOptions {
   host: string;
@@ -34,7 +34,7 @@ export interface SmtpListenerOptions {
   ids: Pick<Ids, "hex">;
   log: Log;
   /** Called for mail that was rejected before it was received. */
-  onRefused?: OnRefused;
+  onRejected?: OnRejected;
   limits?: Partial<SmtpLimits>;
   /** If omitted, STARTTLS is not offered. */
   tls?: Pick<TlsSource, "context"> | undefined;
@@ -60,14 +60,14 @@ export interface SmtpLimits extends ServerLimits {
 export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   connections: 500,
   connectionsPerNetwork: 500,
-  restMs: 10_000,
+  minIdleMs: 10_000,
   commandMs: 5 * 60_000,
   dataMs: 15 * 60_000,
   handshakeMs: 30_000,
   proxyMs: 10_000,
   closeMs: 10_000,
   errors: 20,
-  patience: 5,
+  errorsBeforeDelay: 5,
   tarpitMs: 1000,
   commands: 1000,
 };
@@ -94,8 +94,8 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     dsn = false,
   } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  const onRefused = safely(options.onRefused, log);
-  const rate = createRate({ most: limits.messagesPerMinute, perMs: 60_000, clock });
+  const onRejected = withLoggedErrors(options.onRejected, log);
+  const rate = createRate({ limit: limits.messagesPerMinute, perMs: 60_000, clock });
   const inspect = createInspection({ filter, log });
   const listed = new WeakMap<SmtpClient, Promise<SmtpReply | undefined>>();
 
@@ -103,7 +103,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     messageBytes: limits.messageBytes,
     spool,
     log,
-    onRefused,
+    onRejected,
     begin({ envelope: { helo, ip, tls, to }, client }) {
       const id = ids.hex();
       const [recipient, ...others] = to;
@@ -123,15 +123,15 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     },
     async accept(source, { envelope }) {
       const { refused, source: inspected } = await inspect(envelope, source);
-      if (refused === undefined) return plain(foldReplies(await receive(envelope, inspected)), envelope);
+      if (refused === undefined) return plain(combineReplies(await receive(envelope, inspected)), envelope);
       await source.discard();
-      onRefused(envelope, refused, "data");
+      onRejected(envelope, refused, "data");
       return refused;
     },
   });
 
   function checkRate(ip: string): SmtpReply | undefined {
-    return rate.take(networkOf(ip))
+    return rate.consume(networkOf(ip))
       ? undefined
       : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
   }
@@ -162,12 +162,12 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       },
       async onMail(from, client) {
         const refusal = checkRate(client.ip);
-        if (refusal !== undefined) onRefused({ ...client.envelope(), from }, refusal, "mail");
+        if (refusal !== undefined) onRejected({ ...client.envelope(), from }, refusal, "mail");
         return refusal;
       },
       async onRecipient(rcpt, client) {
         const refusal = await refusalOfRecipient(rcpt, client);
-        if (refusal !== undefined) onRefused({ ...client.envelope(), to: [rcpt] }, refusal, "rcpt");
+        if (refusal !== undefined) onRejected({ ...client.envelope(), to: [rcpt] }, refusal, "rcpt");
         return refusal;
       },
       onData: reception,

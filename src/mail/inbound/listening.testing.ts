@@ -12,7 +12,7 @@ interface Taken {
 }
 
 export interface Listening extends Partial<
-  Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRefused" | "clock">
+  Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRejected" | "clock">
 > {
   limits?: Partial<SmtpLimits>;
   settle?: (envelope: Envelope) => DeliveryResult[] | Promise<DeliveryResult[]>;

@@ -6,7 +6,7 @@ import { upToData } from "../mail.testing.ts";
 import { greeted, listen, withoutReceived } from "./listening.testing.ts";
 
 test("no session can crash the server, get more than one reply per line, or deliver a message that was not sent", async (t) => {
-  const { port, taken, listener } = await listen(t, { limits: { patience: 1000, errors: 1000 } });
+  const { port, taken, listener } = await listen(t, { limits: { errorsBeforeDelay: 1000, errors: 1000 } });
   const line = fc.constantFrom(
     "EHLO x\r\n",
     "HELO x\r\n",

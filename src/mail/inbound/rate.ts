@@ -3,14 +3,14 @@ import type { Clock } from "../../kernel/index.ts";
 /** A rate limit with a separate budget per key. */
 interface Rate {
   /** Counts one event; false if it exceeds the limit. */
-  take(key: string): boolean;
+  consume(key: string): boolean;
   /** True if the next event would exceed the limit. */
-  spent(key: string): boolean;
+  isExhausted(key: string): boolean;
 }
 
 interface RateOptions {
   /** Size of the burst, which is also the number of events per `perMs`. 0 means no limit. */
-  most: number;
+  limit: number;
   perMs: number;
   clock: Pick<Clock, "now">;
   /** Maximum number of keys; the least recently used one is evicted. Default 50,000. */
@@ -18,18 +18,18 @@ interface RateOptions {
 }
 
 /** A token bucket per key. */
-export function createRate({ most, perMs, clock, keys = 50_000 }: RateOptions): Rate {
+export function createRate({ limit, perMs, clock, keys = 50_000 }: RateOptions): Rate {
   const buckets = new Map<string, { left: number; at: number }>();
 
   function bucketOf(key: string) {
     const now = clock.now();
-    const { left, at } = buckets.get(key) ?? { left: most, at: now };
-    return { left: Math.min(most, left + (Math.max(0, now - at) * most) / perMs), at: now };
+    const { left, at } = buckets.get(key) ?? { left: limit, at: now };
+    return { left: Math.min(limit, left + (Math.max(0, now - at) * limit) / perMs), at: now };
   }
 
   return {
-    take(key) {
-      if (most === 0) return true;
+    consume(key) {
+      if (limit === 0) return true;
       const bucket = bucketOf(key);
       const enough = bucket.left >= 1;
       if (enough) bucket.left--;
@@ -38,6 +38,6 @@ export function createRate({ most, perMs, clock, keys = 50_000 }: RateOptions): 
       if (buckets.size > keys) buckets.delete(buckets.keys().next().value!);
       return enough;
     },
-    spent: (key) => most !== 0 && bucketOf(key).left < 1,
+    isExhausted: (key) => limit !== 0 && bucketOf(key).left < 1,
   };
 }

@@ -32,7 +32,7 @@ async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = 
     requests,
     filter: createRspamd({
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      withinMs: silent ? 100 : 5000,
+      timeoutMs: silent ? 100 : 5000,
     }),
   };
 }
@@ -42,7 +42,7 @@ const MESSAGE = Buffer.from("From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r
 test("rspamd receives the envelope and the message", async (t) => {
   const { requests, filter } = await rspamd(t, { action: "no action", score: 0.5, required_score: 15 });
   const spool = await newSpool();
-  assert.deepEqual(await filter.check(ENVELOPE, spool.hold(MESSAGE)), { action: "accept" });
+  assert.deepEqual(await filter.check(ENVELOPE, spool.fromMemory(MESSAGE)), { action: "accept" });
   assert.equal(requests[0]!.url, "/checkv2");
   assert.equal(requests[0]!.body, MESSAGE.toString());
   const { ip, helo, from, rcpt, "queue-id": id } = requests[0]!.headers;
@@ -102,13 +102,13 @@ for (const [action, answer, verdict] of [
   test(`${action}: ${JSON.stringify(answer)}`, async (t) => {
     const { filter } = await rspamd(t, { action, ...answer });
     const spool = await newSpool();
-    assert.deepEqual(await filter.check(ENVELOPE, spool.hold(MESSAGE)), verdict);
+    assert.deepEqual(await filter.check(ENVELOPE, spool.fromMemory(MESSAGE)), verdict);
   });
 }
 
 test("an unusable response is an error: other status, not JSON, no action, too large, timeout, connection refused", async (t) => {
   const spool = await newSpool();
-  const source = spool.hold(MESSAGE);
+  const source = spool.fromMemory(MESSAGE);
   for (const { filter } of [
     await rspamd(t, { action: "no action" }, { status: 500 }),
     await rspamd(t, "<html>"),

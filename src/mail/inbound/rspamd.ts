@@ -7,7 +7,7 @@ interface RspamdOptions {
   /** Such as "http://127.0.0.1:11333". */
   url: string;
   /** Milliseconds to wait for a response. Default 15000. */
-  withinMs?: number;
+  timeoutMs?: number;
 }
 
 /** The fields used from a response. */
@@ -22,7 +22,7 @@ const answerSchema = z.object({
 const MAX_ANSWER = 1024 * 1024;
 
 /** Queries rspamd (its HTTP protocol, `/checkv2`). Rejects if the response is not usable. */
-export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): ContentFilter {
+export function createRspamd({ url, timeoutMs = 15_000 }: RspamdOptions): ContentFilter {
   const target = new URL("checkv2", url.endsWith("/") ? url : `${url}/`);
 
   return {
@@ -35,7 +35,7 @@ export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): Content
           body: bodyOf(raw),
           duplex: "half",
           redirect: "error",
-          signal: AbortSignal.timeout(withinMs),
+          signal: AbortSignal.timeout(timeoutMs),
         });
         const text = await textOf(response);
         if (response.status !== 200) throw new Error(`rspamd responded with status ${response.status}`);

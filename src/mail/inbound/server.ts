@@ -45,7 +45,7 @@ export interface ServerLimits extends SessionTimeouts, SessionLimits {
    * Milliseconds without progress after which a connection may be closed in favour of a new one when all slots are in
    * use.
    */
-  restMs: number;
+  minIdleMs: number;
   /** Milliseconds for a PROXY header to arrive. */
   proxyMs: number;
   /** Milliseconds that close() waits for messages in progress. */
@@ -120,7 +120,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
   const admission = createConnectionLimits({
     slots: limits.connections,
     perNetwork: limits.connectionsPerNetwork,
-    restMs: limits.restMs,
+    minIdleMs: limits.minIdleMs,
     clock,
   });
   const extensions = { ...options.extensions, starttls: tls !== undefined && !secure };
@@ -146,7 +146,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
   function accept(socket: Socket, ip: string) {
     socket.on("error", onError);
     if (socket.destroyed || closing) return void socket.destroy();
-    const slot = admission.enter(ip, { idle: true, evict: () => socket.destroy() });
+    const slot = admission.acquire(ip, { idle: true, evict: () => socket.destroy() });
     if (typeof slot === "string") return reject(socket, slot);
     if (secure) startTls(socket, ip, slot);
     else startSession(socket, ip, slot);
@@ -166,7 +166,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
     const deadline = setTimeout(hangUp, limits.handshakeMs).unref();
     const end = () => {
       clearTimeout(deadline);
-      slot.leave();
+      slot.release();
     };
     slot.holder = { idle: true, evict: hangUp };
     track(secured);

@@ -23,7 +23,7 @@ test("a line of a message may be long, a command may not", async (t) => {
 
 test("a client with errors is delayed, then disconnected; an accepted message resets the count", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const { port } = await listen(t, { limits: { patience: 3, errors: 6, tarpitMs: 250 } });
+  const { port } = await listen(t, { limits: { errorsBeforeDelay: 3, errors: 6, tarpitMs: 250 } });
   const client = await greeted(port);
   /** Because the clock is stopped, a delayed reply is never sent. */
   const say = (line: string) => client.say(`${line}\r\n`);
@@ -52,7 +52,7 @@ test("a client with errors is delayed, then disconnected; an accepted message re
 
 test("endless commands without a message end the session; rejected messages do not", async (t) => {
   const { port, listener } = await listen(t, {
-    limits: { patience: 5, errors: 10, commands: 50, tarpitMs: 1 },
+    limits: { errorsBeforeDelay: 5, errors: 10, commands: 50, tarpitMs: 1 },
     settle: ({ to }) =>
       to.map((rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 555, enhanced: "5.7.1", text: "no" } })),
   });
@@ -77,12 +77,12 @@ test("guessing recipients is slowed down", async (t) => {
   const refused: string[] = [];
   const unknown: SmtpReply = { code: 550, enhanced: "5.1.1", text: "No such recipient" };
   const { port, taken } = await listen(t, {
-    limits: { patience: 3, errors: 6, tarpitMs: 1 },
+    limits: { errorsBeforeDelay: 3, errors: 6, tarpitMs: 1 },
     checkRecipient: async (rcpt, { from, to }) => (
       assert.deepEqual([from, to], ["a@b.example", []]),
       rcpt.startsWith("guess") ? unknown : undefined
     ),
-    onRefused: ({ from, to }, { code }, stage) => void refused.push(`${stage} ${from} ${to.join()} ${code}`),
+    onRejected: ({ from, to }, { code }, stage) => void refused.push(`${stage} ${from} ${to.join()} ${code}`),
   });
   const client = await greeted(port);
   await client.say("MAIL FROM:<a@b.example>\r\n");

@@ -3,7 +3,7 @@ import type { SaslCredentials, ServerSession } from "../../protocol/smtp/index.t
 import { mailErrors, mebibytes, smtpErrorOf, replyOf } from "../errors.ts";
 import type { DsnRequest, Spool, Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 import type { IncomingData } from "./incoming-message.ts";
-import type { OnRefused } from "./types.ts";
+import type { OnRejected } from "./types.ts";
 
 /** The client of an SMTP session. */
 export interface SmtpClient<User = unknown> {
@@ -45,18 +45,18 @@ interface ReceptionOptions<User> {
   spool: Spool;
   log: Log;
   /** Called for each message that is rejected before `accept`. */
-  onRefused: OnRefused;
+  onRejected: OnRejected;
 }
 
 /** Receives one message, from DATA to the reply. Never rejects. */
-export function createReception<User>({ messageBytes, begin, accept, spool, log, onRefused }: ReceptionOptions<User>) {
+export function createReception<User>({ messageBytes, begin, accept, spool, log, onRejected }: ReceptionOptions<User>) {
   async function collect(data: IncomingData, received: Received<User>): Promise<MailSource> {
     // A message that is rejected early must still be read: the reply must follow its end.
     const source = await spool.collect(data.iterator({ destroyOnReturn: false }), {
       ...begin(received),
-      owned: true,
+      ownsChunks: true,
     });
-    const refusal = refusalFor(data, messageBytes);
+    const refusal = rejectionFor(data, messageBytes);
     if (refusal === undefined) return source;
     await source.discard();
     throw refusal;
@@ -73,16 +73,16 @@ export function createReception<User>({ messageBytes, begin, accept, spool, log,
       if (data.errored === null && refusal !== err)
         log.error({ err, ip: envelope.ip }, "smtp: failed to accept a message");
       await readToEnd(data);
-      const reply = replyOf(refusalFor(data, messageBytes) ?? refusal);
+      const reply = replyOf(rejectionFor(data, messageBytes) ?? refusal);
       log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: message rejected");
-      onRefused(envelope, reply, "data");
+      onRejected(envelope, reply, "data");
       return reply;
     }
   };
 }
 
-/** Calls `onRefused`; a failure to report a rejection must not prevent the rejection. */
-export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
+/** Calls `onRejected`; a failure to report a rejection must not prevent the rejection. */
+export function withLoggedErrors(onRefused: OnRejected | undefined, log: Log): OnRejected {
   return (...refusal) => {
     try {
       onRefused?.(...refusal);
@@ -92,7 +92,7 @@ export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
   };
 }
 
-function refusalFor({ stray, oversized }: IncomingData, messageBytes: number): UserError | undefined {
+function rejectionFor({ stray, oversized }: IncomingData, messageBytes: number): UserError | undefined {
   if (stray !== undefined) return mailErrors.strayLineEnd({ character: stray });
   return oversized === true ? mailErrors.messageTooLarge({ limit: mebibytes(messageBytes) }) : undefined;
 }

@@ -28,4 +28,4 @@ export interface BlockLists {
 }
 
 /** Called for mail rejected before it was received. `stage` is the rejected command. */
-export type OnRefused = (envelope: Envelope, reply: SmtpReply, stage: "mail" | "rcpt" | "data") => void;
+export type OnRejected = (envelope: Envelope, reply: SmtpReply, stage: "mail" | "rcpt" | "data") => void;

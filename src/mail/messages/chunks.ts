@@ -5,7 +5,7 @@ interface Chunks {
   /** Returns all bytes so far, or the first `length`, as one buffer; afterwards the collection is empty. */
   take(length?: number): Buffer;
   /** Returns all chunks so far without copying; afterwards the collection is empty. */
-  takePieces(): Uint8Array[];
+  takeChunks(): Uint8Array[];
 }
 
 const BLOCK = 16 * 1024;
@@ -24,7 +24,7 @@ export function createChunks(): Chunks {
     used = 0;
   }
 
-  function takePieces() {
+  function takeChunks() {
     closeBlock();
     const taken = pieces;
     pieces = [];
@@ -48,7 +48,7 @@ export function createChunks(): Chunks {
       block.set(chunk, used);
       used += chunk.length;
     },
-    take: (wanted = length) => Buffer.concat(takePieces(), wanted),
-    takePieces,
+    take: (wanted = length) => Buffer.concat(takeChunks(), wanted),
+    takeChunks,
   };
 }

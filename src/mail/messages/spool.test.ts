@@ -65,7 +65,7 @@ test("size, header and bytes are correct for any chunk sizes and threshold", asy
         const whole = Buffer.concat([Buffer.from(prefix), message]);
         assert.equal(source.size, whole.length);
         assert.deepEqual(await bytesOf(source), whole);
-        assert.deepEqual(Buffer.from(source.headerBlock), Buffer.from(spool.hold(whole).headerBlock));
+        assert.deepEqual(Buffer.from(source.headerBlock), Buffer.from(spool.fromMemory(whole).headerBlock));
         await source.discard();
       },
     ),
@@ -88,14 +88,14 @@ test("a message over the limit is rejected while being read, without counting it
   await assert.rejects(spool.collect(endless()), tooLarge);
   assert.equal(read, 1050);
   assert.deepEqual(await files(), []);
-  assert.throws(() => spool.hold(Buffer.alloc(1001)), tooLarge);
+  assert.throws(() => spool.fromMemory(Buffer.alloc(1001)), tooLarge);
   assert.equal((await spool.collect(pieces(Buffer.alloc(1000, "\n"), 64), { prefix: "P: 1\r\n" })).size, 1006);
 });
 
 test("the default limit is 25 MiB, and the error contains it", () => {
   const { spool } = newSpool();
   assert.equal(spool.maxBytes, 26_214_400);
-  assert.throws(() => spool.hold(Buffer.alloc(26_214_401)), {
+  assert.throws(() => spool.fromMemory(Buffer.alloc(26_214_401)), {
     message: "Email message size is bigger than the production size limit of 25MiB.",
   });
 });
@@ -154,13 +154,13 @@ test("frees the memory of owned chunks after writing them, and of no others", as
   const { spool } = newSpool({ memoryBytes: 1000 });
   const chunk = (text: string) => Buffer.allocUnsafeSlow(4096).fill(text);
   const body = () => [Buffer.from("A: 1\r\n\r\n"), chunk("a"), chunk("b"), chunk("c")];
-  for (const owned of [true, false]) {
+  for (const ownsChunks of [true, false]) {
     const chunks = body();
-    const source = await spool.collect(Readable.from(chunks), { owned });
+    const source = await spool.collect(Readable.from(chunks), { ownsChunks });
     assert.deepEqual(await bytesOf(source), Buffer.concat(body()));
     assert.deepEqual(
       chunks.map(({ length }) => length),
-      owned ? [8, 0, 0, 0] : [8, 4096, 4096, 4096],
+      ownsChunks ? [8, 0, 0, 0] : [8, 4096, 4096, 4096],
     );
   }
 });
@@ -168,7 +168,7 @@ test("frees the memory of owned chunks after writing them, and of no others", as
 test("does not free the buffer of an owned chunk that is a slice", async () => {
   const { spool } = newSpool({ memoryBytes: 1000 });
   const whole = Buffer.allocUnsafeSlow(8192).fill("\nab");
-  await spool.collect(pieces(whole, 4096), { owned: true });
+  await spool.collect(pieces(whole, 4096), { ownsChunks: true });
   assert.equal(whole.toString("latin1", 0, 3), "\nab");
 });
 
@@ -177,7 +177,7 @@ test("keeps a header section larger than a write intact, owned or not", async ()
   const header = Buffer.from(`X: ${"x".repeat(20_000)}\r\n`);
   const message = Buffer.concat([header, Buffer.from(`\r\n${"y".repeat(20_000)}`)]);
   const chunks = [...cut(message, 4096)].map((piece) => Buffer.allocUnsafeSlow(piece.length).fill(piece));
-  const source = await spool.collect(Readable.from(chunks), { owned: true });
+  const source = await spool.collect(Readable.from(chunks), { ownsChunks: true });
   assert.deepEqual(Buffer.from(source.headerBlock), header);
   assert.deepEqual(await bytesOf(source), message);
 });

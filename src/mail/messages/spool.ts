@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ids } from "../../kernel/index.ts";
-import { createHeaderEnd, HEADER_LIMITS } from "../../protocol/rfc5322/index.ts";
+import { createHeaderEndFinder, HEADER_LIMITS } from "../../protocol/rfc5322/index.ts";
 import { mailErrors, mebibytes } from "../errors.ts";
 import { createChunks } from "./chunks.ts";
 import { freeMemory } from "./free-memory.ts";
@@ -21,7 +21,7 @@ export interface Spool {
    */
   collect(body: AsyncIterable<Uint8Array>, options?: CollectOptions): Promise<MailSource>;
   /** Like `collect`, for a message that is already in memory. The bytes must not change afterwards. */
-  hold(bytes: Uint8Array): MailSource;
+  fromMemory(bytes: Uint8Array): MailSource;
   /** Deletes all remaining files. */
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ interface CollectOptions {
    * If true, the spool owns the chunks: no other code uses them, and their memory is freed as soon as they are written.
    * Default false.
    */
-  owned?: boolean;
+  ownsChunks?: boolean;
 }
 
 interface SpoolOptions {
@@ -74,7 +74,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
 
   async function collect(
     body: AsyncIterable<Uint8Array>,
-    { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes, owned = false }: CollectOptions = {},
+    { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes, ownsChunks = false }: CollectOptions = {},
   ): Promise<MailSource> {
     const head = createHeadReader();
     const waiting = createChunks();
@@ -86,14 +86,14 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     async function flush() {
       file ??= await createFile(id);
       await writing;
-      writing = write(file.handle, waiting.takePieces());
+      writing = write(file.handle, waiting.takeChunks());
       writing.catch(() => {});
     }
 
     async function write(handle: FileHandle, pieces: Uint8Array[]) {
       await writeAll(handle, pieces);
       // Until the header section is complete, its reader uses the same chunks.
-      if (owned && head.whole) freeMemory(pieces);
+      if (ownsChunks && head.whole) freeMemory(pieces);
     }
 
     function take(chunk: Uint8Array) {
@@ -139,7 +139,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
   return {
     maxBytes,
     collect,
-    hold(bytes) {
+    fromMemory(bytes) {
       if (bytes.length > maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(maxBytes) });
       const head = createHeadReader();
       head.push(bytes);
@@ -173,7 +173,7 @@ async function emptyFolder(dir: string) {
 
 /** Collects the header section from chunks of any size. */
 function createHeadReader() {
-  const scan = createHeaderEnd();
+  const scan = createHeaderEndFinder();
   const chunks = createChunks();
   let found: Uint8Array | undefined;
 

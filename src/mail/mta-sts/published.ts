@@ -4,9 +4,9 @@ import type { Db, Events } from "../../store/index.ts";
 import type { RecordRequest, Zone, Zones } from "../../zones/index.ts";
 import {
   enabledNames,
-  namesCalled,
+  rowsByName,
   namesOf,
-  zonesKept,
+  listZoneIds,
   ROUTING_CHANGED,
   type RoutingTables,
 } from "../routing/index.ts";
@@ -118,14 +118,14 @@ export function createPublishedSts({
 
   async function sweep() {
     for (let after: string | undefined = ""; after !== undefined;) {
-      const ids: string[] = await zonesKept(tables, after, BATCH);
+      const ids: string[] = await listZoneIds(tables, after, BATCH);
       for (const id of ids) await safely(id);
       after = ids.length < BATCH ? undefined : ids.at(-1);
     }
   }
 
   const routed = async (name: string) => {
-    for (const row of await namesCalled(tables, name))
+    for (const row of await rowsByName(tables, name))
       if (row.enabled && (await zones.find(row.zone)) !== undefined) return true;
     return false;
   };

@@ -1,20 +1,20 @@
 import { parseAddress } from "../../protocol/rfc5322/index.ts";
 import { mailErrors, replyOf } from "../errors.ts";
 import type { Outbound } from "../messages/index.ts";
-import type { ParcelRecipient, Result } from "./types.ts";
+import type { EnvelopeRecipient, RecipientResult } from "./types.ts";
 
 /** A valid recipient. `rcpt` is the caller's spelling and identifies its result; `address` is the form used in SMTP. */
-interface Destined extends ParcelRecipient {
+interface ResolvedRecipient extends EnvelopeRecipient {
   domain: string;
 }
 
 /** Returns the recipients of a message without duplicates, each with its domain, and the invalid recipients. */
-export function destined({ to, dsn, fromFor }: Pick<Outbound, "to" | "dsn" | "fromFor">): {
-  good: Destined[];
-  bad: Result[];
+export function resolveRecipients({ to, dsn, fromFor }: Pick<Outbound, "to" | "dsn" | "fromFor">): {
+  good: ResolvedRecipient[];
+  bad: RecipientResult[];
 } {
-  const good: Destined[] = [];
-  const bad: Result[] = [];
+  const good: ResolvedRecipient[] = [];
+  const bad: RecipientResult[] = [];
   for (const rcpt of new Set(to)) {
     const mailbox = parseAddress(rcpt);
     const { notify, orcpt } = dsn?.to?.[rcpt] ?? {};

@@ -5,7 +5,7 @@ import { smtpErrorOf, replyOf } from "../errors.ts";
 import type { Outbound, DeliveryResult, Transport } from "../messages/index.ts";
 import { fileStem, safeFilename } from "./filename.ts";
 import { createSpareFiles } from "./spare-files.ts";
-import { writeWhole, type FileContent } from "./whole-file.ts";
+import { writeFileAtomically, type FileContent } from "./whole-file.ts";
 
 /** A message that was written instead of sent, and the paths of its files, starting with the `.eml` file. */
 export interface WrittenMail {
@@ -39,7 +39,7 @@ export function createFileTransport({
     const path = join(dir, folder, name);
     if (made.has(folder)) {
       try {
-        await writeWhole(path, content, spares);
+        await writeFileAtomically(path, content, spares);
         return path;
       } catch (err) {
         // The folder was deleted. The file could not be opened, so the content has not been read yet.
@@ -48,7 +48,7 @@ export function createFileTransport({
     }
     await mkdir(join(dir, folder), { recursive: true, mode: 0o700 });
     made.add(folder);
-    await writeWhole(path, content, spares);
+    await writeFileAtomically(path, content, spares);
     return path;
   }
 

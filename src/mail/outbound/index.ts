@@ -5,8 +5,8 @@ export { createStsFetch } from "./policy/sts-fetch.ts";
 export { DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS, createBackoff } from "./queue/backoff.ts";
 export { createBodies } from "./queue/bodies.ts";
 export type { MessageRow, OutboundTables, RecipientRow } from "./queue/migrations.ts";
-export { replyOfRow, showMessage, type Queue, type QueuedMessage, type QueuedRecipient } from "./queue/queue.ts";
-export type { FailedRecipient, Failure } from "./queue/settle.ts";
+export { replyOfRow, toQueuedMessage, type Queue, type QueuedMessage, type QueuedRecipient } from "./queue/queue.ts";
+export type { FailedRecipient, DeliveryFailure } from "./queue/settle.ts";
 export { setUpFileTransport, setUpOutbound, type OutboundSetup } from "./setup.ts";
 export { createDeliveryAgent } from "./smtp/delivery-agent.ts";
 export { DEFAULT_TIMEOUTS } from "./smtp/timeouts.ts";
@@ -21,4 +21,4 @@ export type {
   TlsResult,
   TlsResults,
 } from "./types.ts";
-export { writeWhole } from "./whole-file.ts";
+export { writeFileAtomically } from "./whole-file.ts";

@@ -169,7 +169,7 @@ test("a destination that hangs at its greeting delays no other destination", asy
   const hung = await startScripted(() => undefined, { greeting: HANG, address: "127.0.0.2" });
   const sink = await startSink({ address: "127.0.0.3", listenPort: hung.port });
   const names = resolverOf({ "slow.example": { a: ["127.0.0.2"] }, "quick.example": { a: ["127.0.0.3"] } });
-  const { service } = await open(t, { port: hung.port }, { resolver: names, limits: { lanes: 6 } });
+  const { service } = await open(t, { port: hung.port }, { resolver: names, limits: { maxConcurrent: 6 } });
   await Promise.all(Array.from({ length: 30 }, (_, n) => service.enqueue(mail([`b${n}@slow.example`]))));
   await Promise.all(Array.from({ length: 30 }, (_, n) => service.enqueue(mail([`b${n}@quick.example`]))));
   await until(() => sink.mails.length === 30);

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { after } from "node:test";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
-import type { ReplayableBody, MailResolver, Parcel } from "./types.ts";
+import type { ReplayableBody, MailResolver, DeliveryRequest } from "./types.ts";
 
 /** Test helpers for outbound mail: scripted next hops and DNS. */
 
@@ -176,7 +176,7 @@ export const parcelOf = (
   to: string[],
   text = "Subject: x\r\n\r\nhello\r\n",
   more: { from?: string } & { body?: ReplayableBody; ret?: "FULL" | "HDRS"; envid?: string } = {},
-): Parcel => ({
+): DeliveryRequest => ({
   from: "a@sender.example",
   body: bodyOf(text),
   ...more,

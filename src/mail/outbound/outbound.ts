@@ -1,5 +1,5 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
-import { createCommits, type Db, type Events, type ObjectStore } from "../../store/index.ts";
+import { createGroupCommitter, type Db, type Events, type ObjectStore } from "../../store/index.ts";
 import { smtpErrorOf, replyOf } from "../errors.ts";
 import {
   MAX_MESSAGE_BYTES,
@@ -16,11 +16,11 @@ import { createQueue, type Queue } from "./queue/queue.ts";
 import { createPausesTable, type Pause } from "./queue/pauses-table.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
 import { startRunner, type Runner } from "./queue/runner.ts";
-import { createSettle, type Failure } from "./queue/settle.ts";
-import { createRelay, settledBut, settledOf } from "./relay.ts";
+import { createResultRecorder, type DeliveryFailure } from "./queue/settle.ts";
+import { createRelay, resultsWithRejections, deliveryResults } from "./relay.ts";
 import { createBreaker, type BreakerPause } from "./smtp/breaker.ts";
 import { createDeliveryAgent, type DeliveryAgentOptions } from "./smtp/delivery-agent.ts";
-import type { DeliveryAgent, Result } from "./types.ts";
+import type { DeliveryAgent, RecipientResult } from "./types.ts";
 
 export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "log"> {
   db: Db;
@@ -38,10 +38,10 @@ export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "l
 
 export interface OutboundLimits {
   /** Maximum number of queued recipients. When it has been reached, mail is deferred (452). */
-  waiting: number;
+  maxQueued: number;
   messageBytes: number;
   /** Maximum number of concurrent messages. */
-  lanes: number;
+  maxConcurrent: number;
   /**
    * Maximum number of concurrent messages to one destination; a smart host is one destination. Default 5, to a smart
    * host 20.
@@ -55,36 +55,36 @@ export interface OutboundLimits {
   /** How long the content of messages is kept after all recipients are done: delivered to all, or failed for some. */
   keepMs: { delivered: number; failed: number };
   /** How long the record of a message is kept. */
-  rememberMs: number;
+  recordRetentionMs: number;
   leaseMs: number;
   pollMs: number;
   /** Timeout of relay(), and how long relayThenQueue() tries to deliver before it queues. */
   relayMs: number;
   tryFirstMs: number;
-  relaysAtOnce: number;
+  maxConcurrentRelays: number;
 }
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
-  waiting: 1_000_000,
+  maxQueued: 1_000_000,
   messageBytes: MAX_MESSAGE_BYTES + 256 * 1024,
-  lanes: 50,
+  maxConcurrent: 50,
   perDestination: undefined,
   perMinute: undefined,
   backoffMs: DEFAULT_BACKOFF_MS,
   lifetimeMs: DEFAULT_LIFETIME_MS,
   keepMs: { delivered: 0, failed: 7 * DAY },
-  rememberMs: 31 * DAY,
+  recordRetentionMs: 31 * DAY,
   leaseMs: MINUTE,
   pollMs: 1000,
   relayMs: MINUTE,
   tryFirstMs: MINUTE / 3,
-  relaysAtOnce: 100,
+  maxConcurrentRelays: 100,
 };
 
-type FailureListener = (failure: Failure) => Promise<void> | void;
+type FailureListener = (failure: DeliveryFailure) => Promise<void> | void;
 
 /** Outbound mail: the queue, the deliveries, and three ways to submit a message. */
 export interface OutboundService extends Queue {
@@ -105,7 +105,7 @@ export interface OutboundService extends Queue {
   /** Starts delivering queued mail in this process. Until it is called, the process only accepts mail. */
   start(): void;
   /** Number of queued recipients, counted up to the maximum of the queue and cached for a few seconds. */
-  waiting(): Promise<number>;
+  countQueued(): Promise<number>;
   /** Destinations and hosts that this process has paused after failures. */
   paused(): { name: string; until: Date; why: string }[];
   /** Destinations with queued mail of `account` that are paused in any process. */
@@ -123,7 +123,7 @@ const COUNTED_FOR_MS = 10_000;
 export function createOutbound(options: OutboundOptions): OutboundService {
   const { db, objects, clock, ids, log, trace, events } = options;
   const limits: OutboundLimits = { ...DEFAULT_OUTBOUND_LIMITS, ...options.limits };
-  const commits = createCommits(db);
+  const commits = createGroupCommitter(db);
   const pauses = createPausesTable(db, commits);
   const notePauses = (kind: Pause["kind"]) => ({
     onPause({ key: name, until, why }: BreakerPause) {
@@ -149,9 +149,15 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const table = createQueueTable(db, commits);
   const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });
   const backoff = createBackoff(limits.backoffMs);
-  const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE, ...notePauses("destination") });
+  const breaker = createBreaker({
+    clock,
+    failureThreshold: 3,
+    minMs: MINUTE,
+    maxMs: 30 * MINUTE,
+    ...notePauses("destination"),
+  });
   const failureListeners: FailureListener[] = [];
-  const settle = createSettle({
+  const recorder = createResultRecorder({
     table: claims,
     queue: table,
     bodies,
@@ -162,24 +168,24 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     keepMs: limits.keepMs,
     onFailed: async (failure) => void (await Promise.all(failureListeners.map((listener) => listener(failure)))),
   });
-  const relay = createRelay({ agent, clock, trace, atOnce: limits.relaysAtOnce });
+  const relay = createRelay({ agent, clock, trace, maxConcurrent: limits.maxConcurrentRelays });
   let runner: Runner | undefined;
   let unsubscribe = () => {};
   let stopped: Promise<void> | undefined;
 
   let counted = { at: -Infinity, waiting: 0 };
-  async function waiting() {
+  async function countQueued() {
     if (clock.now() - counted.at > COUNTED_FOR_MS)
-      counted = { at: clock.now(), waiting: await table.waiting(limits.waiting) };
+      counted = { at: clock.now(), waiting: await table.waiting(limits.maxQueued) };
     return counted.waiting;
   }
 
   async function isFull() {
-    const found = await waiting();
-    return found >= limits.waiting ? { waiting: found, limit: limits.waiting } : undefined;
+    const found = await countQueued();
+    return found >= limits.maxQueued ? { waiting: found, limit: limits.maxQueued } : undefined;
   }
 
-  function announce(destinations: string[]) {
+  function notifyRunners(destinations: string[]) {
     runner?.wake(destinations);
     // The event channel does not support such a name; the other processes find the mail when they poll.
     for (const destination of destinations)
@@ -216,7 +222,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     clock,
     ids,
     trace,
-    announce,
+    notifyRunners,
     pauses,
     resume,
     isFull,
@@ -224,14 +230,14 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     backoff,
     lifetimeMs: limits.lifetimeMs,
     destinationOf: (domain) => (agent.toSmartHost ? SMART_HOST : domain),
-    finished: settle.finish,
+    markFinished: recorder.finish,
   });
 
   /** Queues a message. An internal error is temporary for all recipients, and a message is never partly queued. */
-  async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<DeliveryResult[]> {
+  async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, RecipientResult>): Promise<DeliveryResult[]> {
     try {
-      const { refused } = await queue.enqueue(mail, replies ? { replies } : {});
-      return settledBut(mail.to, refused).map((one) => (one.ok ? { ...one, queued: true } : one));
+      const { rejected } = await queue.enqueue(mail, replies ? { replies } : {});
+      return resultsWithRejections(mail.to, rejected).map((one) => (one.ok ? { ...one, queued: true } : one));
     } catch (err) {
       const refusal = smtpErrorOf(err);
       if (refusal.kind === "fault") log.error({ err }, "outbound: failed to queue a message");
@@ -243,7 +249,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   async function relayThenQueue(mail: Outbound, signal?: AbortSignal): Promise<DeliveryResult[]> {
     const results = await relay(mail, { budgetMs: limits.tryFirstMs, ...(signal && { signal }) });
     const later = new Map(results.filter(({ outcome }) => outcome === "temporary").map((one) => [one.rcpt, one]));
-    const settled = settledOf(mail.to, results);
+    const settled = deliveryResults(mail.to, results);
     const waiting = settled.filter((one) => !one.ok && one.temporary).map(({ rcpt }) => rcpt);
     if (waiting.length === 0) return settled;
     const queued = new Map((await enqueue({ ...mail, to: waiting }, later)).map((one) => [one.rcpt, one]));
@@ -255,7 +261,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     onFailed: (listener) => void failureListeners.push(listener),
     relay: {
       deliver: async (mail, signal) =>
-        settledOf(mail.to, await relay(mail, { budgetMs: limits.relayMs, ...(signal && { signal }) })),
+        deliveryResults(mail.to, await relay(mail, { budgetMs: limits.relayMs, ...(signal && { signal }) })),
     },
     queue: { deliver: (mail) => enqueue(mail) },
     relayThenQueue: { deliver: relayThenQueue },
@@ -267,7 +273,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         ready: restored,
         bodies,
         agent,
-        settle,
+        recorder,
         breaker,
         clock,
         ids,
@@ -275,7 +281,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         leaseMs: limits.leaseMs,
         pollMs: limits.pollMs,
         limits: {
-          lanes: limits.lanes,
+          maxConcurrent: limits.maxConcurrent,
           perDestination: limits.perDestination ?? (agent.toSmartHost ? 20 : 5),
           ...(limits.perMinute !== undefined && { perMinute: limits.perMinute }),
         },
@@ -283,13 +289,13 @@ export function createOutbound(options: OutboundOptions): OutboundService {
           table: claims,
           queue: table,
           bodies,
-          settle,
+          recorder,
           clock,
           log,
           leaseMs: limits.leaseMs,
-          rowsMs: limits.rememberMs,
+          rowsMs: limits.recordRetentionMs,
           recovered: (found) => runner?.wake(found),
-          forgetPauses: () => pauses.forget(clock.now()),
+          deleteExpiredPauses: () => pauses.forget(clock.now()),
         }),
       });
       const subscriptions = [
@@ -300,7 +306,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         for (const end of subscriptions) end?.();
       };
     },
-    waiting,
+    countQueued,
     paused: () =>
       [...breaker.list(), ...smtp.breaker.list()].map(({ key, until, why }) => ({
         name: key,
@@ -321,7 +327,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   async function stop(how?: { graceMs?: number }) {
     unsubscribe();
     await runner?.stop(how);
-    await settle.idle();
+    await recorder.idle();
     agent.close();
     if (agent !== smtp) smtp.close();
   }

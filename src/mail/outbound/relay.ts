@@ -1,35 +1,35 @@
 import type { Clock } from "../../kernel/index.ts";
 import { smtpErrorOf, replyOf } from "../errors.ts";
 import type { Outbound, DeliveryResult, SmtpReply, Trace } from "../messages/index.ts";
-import { destined, senderOf } from "./addresses.ts";
-import { factsOf } from "./queue/facts.ts";
+import { resolveRecipients, senderOf } from "./addresses.ts";
+import { bodyPropertiesOf } from "./queue/facts.ts";
 import { rcptOf } from "./queue/queue.ts";
 import { reply } from "./smtp/replies.ts";
-import type { DeliveryAgent, Parcel, Result } from "./types.ts";
+import type { DeliveryAgent, DeliveryRequest, RecipientResult } from "./types.ts";
 
 interface RelayDeps {
   agent: DeliveryAgent;
   clock: Pick<Clock, "now">;
   trace: Trace;
   /** Maximum number of concurrent relays; further ones are deferred. */
-  atOnce: number;
+  maxConcurrent: number;
   /** Number of domains of one message that are tried concurrently. */
-  domainsAtOnce?: number;
+  maxConcurrentDomains?: number;
 }
 
 /**
  * Delivers while the caller waits, for at most `budgetMs`; unfinished recipients get a temporary failure. Never
  * rejects.
  */
-type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<Result[]>;
+type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<RecipientResult[]>;
 
-export function createRelay({ agent, clock, trace, atOnce, domainsAtOnce = 5 }: RelayDeps): Relay {
+export function createRelay({ agent, clock, trace, maxConcurrent, maxConcurrentDomains = 5 }: RelayDeps): Relay {
   let busy = 0;
 
-  async function relay(mail: Outbound, signal: AbortSignal): Promise<Result[]> {
+  async function relay(mail: Outbound, signal: AbortSignal): Promise<RecipientResult[]> {
     const from = senderOf(mail.from);
-    const { good, bad } = destined(mail);
-    const facts = await factsOf(mail.raw());
+    const { good, bad } = resolveRecipients(mail);
+    const facts = await bodyPropertiesOf(mail.raw());
     const { ret, envid } = mail.dsn ?? {};
     const parcel = {
       from,
@@ -37,21 +37,21 @@ export function createRelay({ agent, clock, trace, atOnce, domainsAtOnce = 5 }: 
       body: { ...facts, open: () => mail.raw() },
       ...(ret && { ret }),
       ...(envid !== undefined && { envid }),
-    } satisfies Omit<Parcel, "to">;
+    } satisfies Omit<DeliveryRequest, "to">;
     const groups = [...Map.groupBy(good, ({ domain }) => (agent.toSmartHost ? "" : domain))];
-    const results: Result[] = [...bad];
+    const results: RecipientResult[] = [...bad];
     async function lane() {
       for (let next = groups.shift(); next !== undefined; next = groups.shift()) {
         const [domain, to] = next;
         results.push(...(await agent.deliver(domain, { ...parcel, to }, signal)).results);
       }
     }
-    await Promise.all(Array.from({ length: Math.min(domainsAtOnce, groups.length) }, lane));
+    await Promise.all(Array.from({ length: Math.min(maxConcurrentDomains, groups.length) }, lane));
     return results;
   }
 
   return async (mail, { budgetMs, signal }) => {
-    if (busy >= atOnce)
+    if (busy >= maxConcurrent)
       return mail.to.map((rcpt) => ({
         rcpt,
         outcome: "temporary",
@@ -98,24 +98,25 @@ export function createRelay({ agent, clock, trace, atOnce, domainsAtOnce = 5 }: 
  * Returns results in the order and spelling of the caller: duplicate recipients share the result of their address.
  * Recipients without a result are deferred, because delivery is not confirmed.
  */
-export const settledOf = (to: string[], results: Result[]): DeliveryResult[] =>
+export const deliveryResults = (to: string[], results: RecipientResult[]): DeliveryResult[] =>
   settledBy(to, results, {
     ok: false,
     temporary: true,
     reply: reply(451, "4.3.0", "Message processing failed, try again later"),
   });
 
-/** Like `settledOf`, but from rejections only: all other recipients were accepted. */
-export const settledBut = (to: string[], refused: Result[]): DeliveryResult[] => settledBy(to, refused, { ok: true });
+/** Like `deliveryResults`, but from rejections only: all other recipients were accepted. */
+export const resultsWithRejections = (to: string[], refused: RecipientResult[]): DeliveryResult[] =>
+  settledBy(to, refused, { ok: true });
 
 function settledBy(
   to: string[],
-  results: Result[],
+  results: RecipientResult[],
   otherwise: { ok: true } | { ok: false; temporary: boolean; reply: SmtpReply },
 ): DeliveryResult[] {
   const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
   return to.map((rcpt): DeliveryResult => {
-    const found = byRcpt.get(rcpt) ?? byRcpt.get(destined({ to: [rcpt] }).good[0]?.rcpt ?? "");
+    const found = byRcpt.get(rcpt) ?? byRcpt.get(resolveRecipients({ to: [rcpt] }).good[0]?.rcpt ?? "");
     if (found === undefined) return { rcpt, ...otherwise };
     return found.outcome === "delivered"
       ? { rcpt, ok: true }

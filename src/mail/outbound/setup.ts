@@ -125,7 +125,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
       ...limits,
     },
   });
-  meters.watch({ waiting: service.waiting, paused: () => service.paused().length });
+  meters.watch({ waiting: service.countQueued, paused: () => service.paused().length });
   lifecycle.onStop(
     "outbound mail",
     async () => {

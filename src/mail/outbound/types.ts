@@ -130,17 +130,17 @@ export type Downgrade = (
 ) => Promise<{ ok: true; body: ReplayableBody } | { ok: false; reply: SmtpReply }>;
 
 /** One message for recipients that share a next hop. */
-export interface Parcel {
+export interface DeliveryRequest {
   from: string;
   /** True if a local account wrote the message. Default false. */
   own?: boolean;
-  to: ParcelRecipient[];
+  to: EnvelopeRecipient[];
   body: ReplayableBody;
   ret?: "FULL" | "HDRS";
   envid?: string;
 }
 
-export interface ParcelRecipient {
+export interface EnvelopeRecipient {
   rcpt: string;
   /** Envelope sender for this recipient. Default: that of the parcel. */
   from?: string;
@@ -148,7 +148,7 @@ export interface ParcelRecipient {
   orcpt?: string;
 }
 
-export interface Result {
+export interface RecipientResult {
   rcpt: string;
   outcome: "delivered" | "temporary" | "permanent";
   /** The reply of the next hop, or a local text if there was none. */
@@ -158,12 +158,12 @@ export interface Result {
   /** Such as "TLSv1.3"; undefined for plain text. */
   tls?: string;
   /** True if the next hop received NOTIFY=SUCCESS and supports it, so that it sends that DSN (RFC 3461 5.2.1). */
-  notices?: true;
+  nextHopNotifies?: true;
 }
 
 export interface DeliveryAttempt {
   /** One result per recipient. */
-  results: Result[];
+  results: RecipientResult[];
   /** False if no host could be reached: the connection failed, not the message. */
   reached: boolean;
   /** True if `signal` aborted the delivery: temporary results then indicate nothing about the next hop. */
@@ -175,7 +175,7 @@ export interface DeliveryAgent {
   /** True if all mail goes to the same host, regardless of its domain. */
   readonly toSmartHost: boolean;
   /** `domain` is the domain of every recipient, unless there is a smart host. */
-  deliver(domain: string, parcel: Parcel, signal: AbortSignal): Promise<DeliveryAttempt>;
+  deliver(domain: string, parcel: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAttempt>;
   /** Ends the pauses of the hosts of `domain`. Never rejects. */
   resume(domain: string): Promise<void>;
   /** Sends QUIT on idle connections. */

@@ -20,7 +20,7 @@ export interface FileContent {
  * Writes a file atomically: under a temporary name first, then renamed. It survives a killed process, but is not
  * synced, so a power failure may lose the most recent files.
  */
-export async function writeWhole(path: string, content: FileContent, spares: SpareFiles): Promise<void> {
+export async function writeFileAtomically(path: string, content: FileContent, spares: SpareFiles): Promise<void> {
   if (content.file !== undefined && (await linked(content.file, path))) return;
   const body = content.open();
   if (!(body instanceof Uint8Array) || body.length > AT_ONCE) return writeAlong(path, body);

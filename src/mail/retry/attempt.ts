@@ -8,7 +8,7 @@ import type { Bounces } from "../bounces/index.ts";
 import type { RetryRecipient, Retry } from "./types.ts";
 
 /** A queued message except for its content. */
-export interface Kept {
+export interface RetryPayload {
   /** The inbound message. */
   message: string;
   /** Where the content is stored. */
@@ -28,7 +28,7 @@ interface AttemptDeps {
 }
 
 /** How long a failed report is retried. */
-export const TELL_MS = 2 * 24 * 60 * 60_000;
+export const BOUNCE_RETRY_MS = 2 * 24 * 60 * 60_000;
 
 /**
  * Makes another attempt for all queued recipients; resolves with those that remain. Each result is stored immediately,
@@ -36,7 +36,7 @@ export const TELL_MS = 2 * 24 * 60 * 60_000;
  */
 export function createAttempt({ clock, recordStep, log, bounces, limits }: AttemptDeps) {
   async function step(
-    kept: Kept,
+    kept: RetryPayload,
     one: RetryRecipient,
     source: MailSource,
     retry: Retry,
@@ -55,7 +55,7 @@ export function createAttempt({ clock, recordStep, log, bounces, limits }: Attem
 
   /** Resolves with true if nothing remains to be done for these recipients. */
   async function giveUp(
-    { message, envelope, verdict, at }: Kept,
+    { message, envelope, verdict, at }: RetryPayload,
     failed: RetryRecipient[],
     source: MailSource,
   ): Promise<boolean> {
@@ -75,7 +75,7 @@ export function createAttempt({ clock, recordStep, log, bounces, limits }: Attem
           arrivedAt: new Date(at),
         })) ?? false;
     } catch (err) {
-      if (clock.now() - at < limits.lifetimeMs + TELL_MS) return false;
+      if (clock.now() - at < limits.lifetimeMs + BOUNCE_RETRY_MS) return false;
       log.error({ err, message }, `retry queue: failed to report a failure to the sender, gave up: ${messageOf(err)}`);
     }
     for (const { rcpt, reply, account, zone } of failed)
@@ -84,7 +84,7 @@ export function createAttempt({ clock, recordStep, log, bounces, limits }: Attem
   }
 
   return async (
-    kept: Kept,
+    kept: RetryPayload,
     waiting: RetryRecipient[],
     source: MailSource,
     retry: Retry,

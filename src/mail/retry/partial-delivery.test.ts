@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { foldReplies } from "../inbound/index.ts";
+import { combineReplies } from "../inbound/index.ts";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf } from "../mail.testing.ts";
 import type { Envelope } from "../messages/index.ts";
 import { createReceiver } from "../receive.ts";
@@ -64,9 +64,9 @@ async function receive(fates: Fate[], { held, bounces }: Parts) {
   const to = fates.map((fate, i) => `${fate}${i}@here.example`);
   const settled = await receiver.receive(
     envelope(to),
-    spool.hold(Buffer.from("Received: ours\r\nSubject: x\r\n\r\nbody\r\n")),
+    spool.fromMemory(Buffer.from("Received: ours\r\nSubject: x\r\n\r\nbody\r\n")),
   );
-  return { settled, reply: foldReplies(settled), kept, bounced, to, events: trace.events };
+  return { settled, reply: combineReplies(settled), kept, bounced, to, events: trace.events };
 }
 
 const all = (parts: Partial<Parts>): Parts => ({ held: "works", bounces: "works", ...parts });

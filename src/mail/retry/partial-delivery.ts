@@ -24,7 +24,7 @@ type Failed = DeliveryOutcome & { result: Extract<DeliveryResult, { ok: false }>
  *   is accepted. Temporary failures go to the retry queue, and permanent ones are bounced to the sender.
  *
  * A failure that can be neither queued nor bounced remains in the results: a duplicate is better than a loss.
- * `foldReplies` (in inbound) composes the reply for the remaining failures.
+ * `combineReplies` (in inbound) composes the reply for the remaining failures.
  */
 export function createPartialDelivery({ retries, bounces, recordStep, clock, log }: PartialDeliveryDeps) {
   function say(
@@ -41,12 +41,12 @@ export function createPartialDelivery({ retries, bounces, recordStep, clock, log
     bounce: boolean,
   ): Promise<boolean> {
     if (retries === undefined || failed.length === 0) return failed.length === 0;
-    const recipients = failed.map(({ result: { rcpt, reply }, left, account, zone }): RetryRecipient => ({
+    const recipients = failed.map(({ result: { rcpt, reply }, remaining, account, zone }): RetryRecipient => ({
       rcpt,
       reply,
       account,
       zone,
-      ...(left && left.length > 0 && { to: left }),
+      ...(remaining && remaining.length > 0 && { to: remaining }),
       ...(bounce && { bounce }),
     }));
     try {

@@ -97,7 +97,7 @@ async function work(folder: string, port: number, run: string): Promise<never> {
     for (let n = 0; ; n++) {
       const key = `${run}-${lane}-${n}`;
       const to = ["ok", "later", "no"].map((fate) => `${fate}-${key}@here.example`);
-      const source = spool.hold(Buffer.from(`Received: ours\r\nSubject: ${key}\r\n\r\nbody\r\n`));
+      const source = spool.fromMemory(Buffer.from(`Received: ours\r\nSubject: ${key}\r\n\r\nbody\r\n`));
       const settled = await receiver.receive(
         { from: "a@sender.example", to, helo: "x", ip: "192.0.2.1", smtputf8: false },
         source,

@@ -5,7 +5,7 @@ import { createStepRecorder } from "../actions/index.ts";
 import type { Spool, MailSource, Trace } from "../messages/index.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/index.ts";
 import type { Bounces } from "../bounces/index.ts";
-import { createAttempt, TELL_MS, type Kept } from "./attempt.ts";
+import { createAttempt, BOUNCE_RETRY_MS, type RetryPayload } from "./attempt.ts";
 import { createRetryBodies } from "./bodies.ts";
 import type { RetryQueue, RetryRecipient, Retry } from "./types.ts";
 
@@ -68,10 +68,10 @@ export function createRetryQueue({
   let sweeper: Repetition | undefined;
 
   /** Content older than twice the lifetime of a job cannot have a job. */
-  const sweep = () => bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS));
+  const sweep = () => bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + BOUNCE_RETRY_MS));
 
   async function run(job: Job, retry: Retry, context: JobContext): Promise<void> {
-    const kept = job.payload as Kept;
+    const kept = job.payload as RetryPayload;
     // The result of an earlier attempt, if there was one.
     const waiting = ((await jobs.get(job.id))?.progress as RetryRecipient[] | undefined) ?? kept.recipients;
     const left =
@@ -83,7 +83,7 @@ export function createRetryQueue({
   }
 
   async function withBody(
-    kept: Kept,
+    kept: RetryPayload,
     waiting: RetryRecipient[],
     use: (source: MailSource) => Promise<RetryRecipient[]>,
   ): Promise<RetryRecipient[]> {
@@ -107,7 +107,7 @@ export function createRetryQueue({
     async add({ envelope, source, verdict, recipients }) {
       const at = clock.now();
       const body = await bodies.put(ids.hex(), at, source);
-      const kept: Kept = { message: source.id, body, at, envelope, verdict, recipients };
+      const kept: RetryPayload = { message: source.id, body, at, envelope, verdict, recipients };
       const wait = recipients.every(({ bounce }) => bounce) ? 0 : backoff(1);
       // Even after a failure the database may have stored the job, so the body is kept until it is swept.
       await jobs.enqueue(KIND, kept, { runAt: new Date(at + wait), attempts: ATTEMPTS });

@@ -5,13 +5,13 @@ import { createAddresses, type Addresses, type AddressesDeps } from "../addresse
 import { createDkimKeys, type DkimKeys } from "../dkim-keys/index.ts";
 import { createRoutingDns, type RoutingDns } from "./dns.ts";
 import { routingErrors } from "./errors.ts";
-import { forgetZone, zonesKept } from "./names-table.ts";
+import { deleteRoutingData, listZoneIds } from "./names-table.ts";
 import type { RoutingHosts } from "./needed.ts";
 import type { RecordVerifier, RoutingLimits, RoutingDeps } from "./deps.ts";
 import { createPlanner, type PlannedZone, type PlanRequest } from "./plan.ts";
 import { createResolve } from "./resolve.ts";
 import { createRules, type Rules } from "./rules.ts";
-import { switchDestination } from "./rules-table.ts";
+import { updateRulesOfDestination } from "./rules-table.ts";
 import { createSettings, type ZoneSettings } from "./settings.ts";
 import { createTablesCache } from "./tables-cache.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
@@ -55,7 +55,7 @@ export interface EmailRouting {
    * Deletes the data of deleted zones. This happens automatically when a zone is deleted; call it at startup for zones
    * whose notification was missed.
    */
-  tidy(): Promise<void>;
+  deleteOrphans(): Promise<void>;
   close(): void;
 }
 
@@ -72,9 +72,9 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
     clock,
     ids,
     ...options.addresses,
-    switchRules: (tx, ...change) => switchDestination(tx as RoutingExecutor, ...change),
-    rulesChanged(changed) {
-      for (const zone of changed) tables.changed(zone);
+    updateRules: (tx, ...change) => updateRulesOfDestination(tx as RoutingExecutor, ...change),
+    onRulesChanged(changed) {
+      for (const zone of changed) tables.invalidate(zone);
     },
   });
   const parts: RoutingDeps = {
@@ -89,21 +89,21 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
     verifier,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     extended: options.extended ?? false,
-    changed: tables.changed,
+    notifyChanged: tables.invalidate,
   };
   const dns = createRoutingDns(parts);
   const rules = createRules(parts);
 
   async function forget(zone: string) {
-    await db.transaction<RoutingTables, void>((tx) => forgetZone(tx, zone));
-    await dkimKeys.forget(zone);
-    tables.changed(zone, "names");
+    await db.transaction<RoutingTables, void>((tx) => deleteRoutingData(tx, zone));
+    await dkimKeys.deleteZone(zone);
+    tables.invalidate(zone, "names");
   }
 
-  async function tidy() {
+  async function deleteOrphans() {
     const kept = db.tables<RoutingTables>();
     for (let after: string | undefined = ""; after !== undefined;) {
-      const ids: string[] = await zonesKept(kept, after, TIDY_BATCH);
+      const ids: string[] = await listZoneIds(kept, after, TIDY_BATCH);
       for (const id of ids) if ((await zones.find(id)) === undefined) await forget(id);
       after = ids.length < TIDY_BATCH ? undefined : ids.at(-1);
     }
@@ -111,7 +111,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id means that some notifications were lost.
-    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) =>
+    (zone === "" ? deleteOrphans() : forget(zone)).catch((err: unknown) =>
       log.error({ err, zone }, "routing: failed to delete data of a deleted zone"),
     );
   });
@@ -122,7 +122,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
     rules,
     addresses,
     dkimKeys,
-    tidy,
+    deleteOrphans,
     plan: createPlanner(parts, rules),
     async connect(zone, { enabled, worker }) {
       if (!enabled) return dns.disable(zone);

@@ -21,7 +21,7 @@ export interface RoutingDeps {
   extended: boolean;
   verifier?: RecordVerifier | undefined;
   /** Notifies about a changed rule or setting of the zone; `names`: the set of routed names changed as well. */
-  changed(zone: string, what?: "names"): void;
+  notifyChanged(zone: string, what?: "names"): void;
 }
 
 export interface RoutingLimits {

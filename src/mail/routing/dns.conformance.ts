@@ -284,7 +284,7 @@ export function dnsConformance(engine: TestEngine): void {
 
       await routing.dns.enable(zone);
       await zones.delete(zone.id);
-      await routing.tidy();
+      await routing.deleteOrphans();
       const again = await newZone();
       assert.deepEqual(
         (({ enabled, supportSubaddress, status }) => [enabled, supportSubaddress, status])(

@@ -3,7 +3,7 @@ import type { DnsRecord, Zone } from "../../zones/index.ts";
 import type { DkimRecord } from "../dkim-keys/index.ts";
 import { routingErrors } from "./errors.ts";
 import { examine, foreignMx, spfOf, type Examined } from "./examine.ts";
-import { deleteName, keepName, namesOf, touchZone, type NameRow } from "./names-table.ts";
+import { deleteName, upsertName, namesOf, touchZone, type NameRow } from "./names-table.ts";
 import { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
 import { recordOwner } from "./owner.ts";
 import type { RoutingDeps } from "./deps.ts";
@@ -39,7 +39,7 @@ export function createRoutingDns({
   hosts,
   limits,
   verifier,
-  changed,
+  notifyChanged,
 }: RoutingDeps): RoutingDns {
   const tables = db.tables<RoutingTables>();
   const { managed } = zones.records;
@@ -119,10 +119,10 @@ export function createRoutingDns({
     await leaveSpf(zone, row);
     await db.transaction<RoutingTables, void>(async (tx) => {
       await touchZone(tx, zone, {}, clock);
-      if (row.name === zone.name) await keepName(tx, { ...row, enabled: false, spfRecord: null }, clock.now());
+      if (row.name === zone.name) await upsertName(tx, { ...row, enabled: false, spfRecord: null }, clock.now());
       else await deleteName(tx, row.id);
     });
-    changed(zone.id, "names");
+    notifyChanged(zone.id, "names");
   }
 
   async function enabledRow(zone: Zone, name: string): Promise<NameRow> {
@@ -151,7 +151,7 @@ export function createRoutingDns({
       await publish(zone, name, there);
       await db.transaction<RoutingTables, void>(async (tx) => {
         await touchZone(tx, zone, {}, clock);
-        await keepName(
+        await upsertName(
           tx,
           {
             id: before?.id ?? ids.hex(),
@@ -164,7 +164,7 @@ export function createRoutingDns({
           clock.now(),
         );
       });
-      changed(zone.id, "names");
+      notifyChanged(zone.id, "names");
     },
     async disable(zone, given) {
       const name = nameIn(zone, given);

@@ -25,7 +25,7 @@ test("treats a routed domain as local unless its MX records name other hosts", a
       /@(stranger|rp-bounce\.sends|rp-bounce\.strange)\.org$|@rp-bounce\.ours/.test(recipient)
         ? { kind: "none", why: "not our domain" }
         : { kind: "drop", why: "catch-all" },
-    sends: async (domain) => ["sends.org", "ours.org", "ours.example"].includes(domain),
+    isSendingDomain: async (domain) => ["sends.org", "ours.org", "ours.example"].includes(domain),
     lookups: {
       async resolveMx(domain) {
         const found = mx[domain];

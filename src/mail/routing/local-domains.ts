@@ -6,7 +6,7 @@ interface LocalDomainsDeps {
   settings: Pick<Settings, "email" | "workers">;
   resolve: (recipient: string) => Promise<Resolution>;
   /** True if Email Sending is enabled for a domain: its bounces arrive at a name under it. */
-  sends: (domain: string) => Promise<boolean>;
+  isSendingDomain: (domain: string) => Promise<boolean>;
   lookups: Pick<MailResolver, "resolveMx">;
 }
 
@@ -19,7 +19,7 @@ interface LocalDomainsDeps {
 export function createLocalDomains({
   settings: { email, workers },
   resolve,
-  sends,
+  isSendingDomain,
   lookups,
 }: LocalDomainsDeps): (domain: string) => Promise<boolean> {
   const forwardDomain = email.forward_domain.toLowerCase();
@@ -47,7 +47,7 @@ export function createLocalDomains({
     if (domain === forwardDomain || domain.endsWith(`.${workers.domain}`)) return true;
     const label = `${email.sending_label}.`;
     const receives =
-      (domain.startsWith(label) && (await sends(domain.slice(label.length)))) || (await isRouted(domain));
+      (domain.startsWith(label) && (await isSendingDomain(domain.slice(label.length)))) || (await isRouted(domain));
     return receives && isDelegatedHere(domain);
   };
 }

@@ -53,10 +53,10 @@ export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<
   ).map(({ name }) => name);
 
 /** Rows for this name, in any zone. */
-export const namesCalled = async (db: RoutingExecutor, name: string): Promise<NameRow[]> =>
+export const rowsByName = async (db: RoutingExecutor, name: string): Promise<NameRow[]> =>
   (await db.selectFrom("email_routing_names").selectAll().where("name", "=", name).execute()).map(toName);
 
-export async function keepName(
+export async function upsertName(
   db: RoutingExecutor,
   { id, zone, account, name, enabled, spfRecord }: NameRow,
   now: number,
@@ -128,13 +128,13 @@ export async function touchZone(
 }
 
 /** Deletes all data of a deleted zone. */
-export async function forgetZone(db: RoutingExecutor, zone: string): Promise<void> {
+export async function deleteRoutingData(db: RoutingExecutor, zone: string): Promise<void> {
   for (const table of ["email_routing_zones", "email_routing_names", "email_routing_rules"] as const)
     await db.deleteFrom(table).where("zone_id", "=", zone).execute();
 }
 
 /** Zones with stored report data, in order, starting after this one. */
-export async function zonesKept(db: RoutingExecutor, after: string, limit: number): Promise<string[]> {
+export async function listZoneIds(db: RoutingExecutor, after: string, limit: number): Promise<string[]> {
   const kept = db
     .selectFrom("email_routing_zones")
     .select("zone_id")

@@ -1,6 +1,6 @@
 import type { Zone } from "../../zones/index.ts";
 import { routingErrors } from "./errors.ts";
-import { namesCalled } from "./names-table.ts";
+import { rowsByName } from "./names-table.ts";
 import type { RoutingDeps } from "./deps.ts";
 import { recipientKey, readRecipient } from "../recipient.ts";
 import { checkAction, checkMatcher } from "./rule-check.ts";
@@ -34,7 +34,7 @@ export interface PlannedZone {
   changes: PlannedChange[];
 }
 
-interface Wanted {
+interface RequestedRule {
   target: string;
   catchAll: boolean;
   action: RuleAction;
@@ -58,7 +58,7 @@ export function createPlanner(
 
   /** Returns the zone of the account in which mail for this domain is routed. */
   async function routedIn(account: string, domain: string, hidden: readonly string[]): Promise<Zone> {
-    for (const { zone: id, enabled, account: owner } of await namesCalled(tables, domain)) {
+    for (const { zone: id, enabled, account: owner } of await rowsByName(tables, domain)) {
       const zone = enabled && owner === account && !hidden.includes(id) ? await zones.find(id) : undefined;
       if (zone !== undefined) return zone;
     }
@@ -68,10 +68,10 @@ export function createPlanner(
   async function wanted(
     account: string,
     { rules: literal, catchAll, hidden = [] }: PlanRequest,
-  ): Promise<Map<Zone, Wanted[]>> {
-    const found = new Map<string, { zone: Zone; wanted: Wanted[] }>();
+  ): Promise<Map<Zone, RequestedRule[]>> {
+    const found = new Map<string, { zone: Zone; wanted: RequestedRule[] }>();
     const seen = new Set<string>();
-    const add = (zone: Zone, one: Wanted) => {
+    const add = (zone: Zone, one: RequestedRule) => {
       if (seen.has(one.target)) throw routingErrors.invalidInput({ reason: `${one.target} is listed twice.` });
       seen.add(one.target);
       const group = found.getOrInsertComputed(zone.id, () => ({ zone, wanted: [] }));
@@ -106,7 +106,7 @@ export function createPlanner(
     return new Map([...found.values()].map(({ zone, wanted }) => [zone, wanted]));
   }
 
-  async function changesIn(zone: Zone, wanted: readonly Wanted[], owner: string): Promise<PlannedChange[]> {
+  async function changesIn(zone: Zone, wanted: readonly RequestedRule[], owner: string): Promise<PlannedChange[]> {
     const there = await rulesOf(tables, zone.id);
     const catchAll = await rules.catchAll(zone);
     const changes = wanted.map(({ target, catchAll: isCatchAll, action, enabled }): PlannedChange | undefined => {

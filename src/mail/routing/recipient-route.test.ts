@@ -19,12 +19,12 @@ const scripts = {
     label === "team" && script === "inbox" ? { account: "acc", script } : undefined,
 };
 
-const sends = async (domain: string) => domain === "shop.example";
+const isSendingDomain = async (domain: string) => domain === "shop.example";
 const route = createRecipientRoute({
   settings,
   resolve,
   scripts: scripts as Parameters<typeof createRecipientRoute>[0]["scripts"],
-  sends,
+  isSendingDomain,
 });
 
 test("routes the address of a worker to that worker and its account", async () => {

@@ -16,9 +16,9 @@ interface RecipientRouteDeps {
   resolve(recipient: string): Promise<Resolution>;
   scripts: Pick<Scripts, "bySubdomain">;
   /** Finds the zone of a report address. */
-  reports?: { zoneAt(address: string): Promise<{ zone: string; account: string } | undefined> };
+  reports?: { zoneByAddress(address: string): Promise<{ zone: string; account: string } | undefined> };
   /** Whether Email Sending is enabled for a domain. */
-  sends?: (domain: string) => Promise<boolean>;
+  isSendingDomain?: (domain: string) => Promise<boolean>;
 }
 
 /**
@@ -30,7 +30,7 @@ export function createRecipientRoute({
   resolve,
   scripts,
   reports,
-  sends,
+  isSendingDomain,
 }: RecipientRouteDeps): (recipient: string) => Promise<OwnedRoute> {
   const forwardDomain = email.forward_domain.toLowerCase();
   const label = `${email.sending_label}.`;
@@ -38,7 +38,7 @@ export function createRecipientRoute({
   /** RFC 5321 4.5.1 requires a postmaster for every domain that receives mail. */
   async function receivesBounces(domain: string): Promise<boolean> {
     if (domain === forwardDomain) return true;
-    return domain.startsWith(label) && (await sends?.(domain.slice(label.length))) === true;
+    return domain.startsWith(label) && (await isSendingDomain?.(domain.slice(label.length))) === true;
   }
 
   return async (recipient) => {
@@ -46,7 +46,7 @@ export function createRecipientRoute({
     if (found.kind !== "none" || found.why !== "not our domain") return found;
     const [, domain] = /^(?:postmaster|abuse)@(.+)$/.exec(recipient.toLowerCase()) ?? [];
     if (domain !== undefined && (await receivesBounces(domain))) return resolve("postmaster");
-    const reported = await reports?.zoneAt(recipient);
+    const reported = await reports?.zoneByAddress(recipient);
     if (reported !== undefined) return { kind: "report", ...reported };
     return workerRoute(recipient, workers.domain, scripts);
   };
@@ -70,7 +70,7 @@ async function workerRoute(
 }
 
 /** Returns the worker of a route. Within the mail domain, a worker is named `<account>/<script>`. */
-export function workerNamed(name: string): Parameters<LiveWorkers["email"]>[0] {
+export function parseWorkerName(name: string): Parameters<LiveWorkers["email"]>[0] {
   const slash = name.indexOf("/");
   return { account: name.slice(0, slash), script: name.slice(slash + 1) };
 }

@@ -77,7 +77,7 @@ export function createResolve({
       return postmaster === undefined
         ? { kind: "drop", why: "postmaster" }
         : { kind: "forward", to: [postmaster], why: "postmaster" };
-    const known = tables.known(recipient.domain);
+    const known = tables.getCached(recipient.domain);
     const table = known === undefined ? await tables.find(recipient.domain) : known.table;
     if (table === undefined) return { kind: "none", why: "not our domain" };
     const match = matchRecipient(table, recipient);

@@ -11,7 +11,7 @@ export const MAX_PRIORITY = 2 ** 31 - 1;
 const MAX_TAG = 32;
 
 /** The validated fields of a rule. They do not include a check that its worker or address exists. */
-export interface RuleDeps {
+export interface ValidatedRule {
   name: string;
   enabled: boolean;
   priority: number;
@@ -33,7 +33,7 @@ const refuse = (reason: string) => routingErrors.invalidInput({ reason });
 export function checkRule(
   request: RuleRequest,
   { zone, catchAll, extended }: { zone: string; catchAll: boolean; extended: boolean },
-): RuleDeps {
+): ValidatedRule {
   const { name = "", enabled = true, priority = 0, source = "api", owner } = request;
   if ([...name].length > MAX_NAME) throw refuse(`The name has more than ${MAX_NAME} characters.`);
   // PostgreSQL cannot store NUL, and the other control characters are invisible.

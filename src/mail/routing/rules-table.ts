@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { sql, type ExpressionBuilder } from "kysely";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import { offsetOf } from "../../kernel/index.ts";
-import { addressCalled, type AddressExecutor } from "../addresses/index.ts";
+import { addressByKey, type AddressExecutor } from "../addresses/index.ts";
 import { recipientKey, readRecipient } from "../recipient.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { RuleAction, Matcher, Rule } from "./types.ts";
@@ -111,7 +111,7 @@ export const rulesOwnedBy = async (db: RoutingExecutor, account: string, owner: 
   ).map(fromRow);
 
 /** Inserts or updates a rule. */
-export async function keepRule(db: RoutingExecutor, rule: Rule): Promise<void> {
+export async function upsertRule(db: RoutingExecutor, rule: Rule): Promise<void> {
   const { id, created_at, ...changing } = toRow(rule);
   await db
     .insertInto("email_routing_rules")
@@ -128,7 +128,7 @@ export async function deleteRule(db: RoutingExecutor, id: string): Promise<boole
  * Enables or disables the rules that forward to a destination address after it was verified or deleted. Returns their
  * zones.
  */
-export async function switchDestination(
+export async function updateRulesOfDestination(
   db: RoutingExecutor,
   account: string,
   destination: string,
@@ -173,7 +173,7 @@ async function stillAwaiting(db: RoutingExecutor, account: string, destination: 
   for (const { id, destinations } of rows) {
     for (const other of linesOf(destinations)) {
       if (other === destination) continue;
-      const address = await addressCalled(db as unknown as AddressExecutor, account, other);
+      const address = await addressByKey(db as unknown as AddressExecutor, account, other);
       if (address === undefined || address.verifiedAt === null) waits.push(id);
     }
   }

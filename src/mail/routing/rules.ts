@@ -1,17 +1,17 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
-import { addressCalled, type AddressExecutor, type AddressTables } from "../addresses/index.ts";
+import { addressByKey, type AddressExecutor, type AddressTables } from "../addresses/index.ts";
 import { routingErrors } from "./errors.ts";
 import type { RoutingDeps } from "./deps.ts";
 import { isPattern, MAX_PATTERNS } from "./patterns.ts";
-import { checkRule, MAX_PRIORITY, type RuleDeps } from "./rule-check.ts";
+import { checkRule, MAX_PRIORITY, type ValidatedRule } from "./rule-check.ts";
 import {
   catchAllId,
   countPatterns,
   countRules,
   deleteRule,
   destinationsOf,
-  keepRule,
+  upsertRule,
   ruleById,
   rulesOf,
   rulesOfAccount,
@@ -45,7 +45,7 @@ export interface Rules {
   replaceCatchAll(zone: Zone, request: RuleRequest): Promise<Rule>;
 }
 
-export function createRules({ db, clock, ids, scripts, limits, extended, changed }: RoutingDeps): Rules {
+export function createRules({ db, clock, ids, scripts, limits, extended, notifyChanged }: RoutingDeps): Rules {
   const tables = db.tables<RoutingTables>();
 
   async function need(zone: Zone, id: string): Promise<Rule> {
@@ -56,7 +56,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
   }
 
   /** Throws unknownWorker. */
-  async function checkWorkers({ account }: Zone, { action, owner }: RuleDeps): Promise<void> {
+  async function checkWorkers({ account }: Zone, { action, owner }: ValidatedRule): Promise<void> {
     if (owner !== null && (await scripts.byId(account, owner)) === undefined)
       throw routingErrors.unknownWorker({ worker: owner });
     if (action.type === "worker" && (await scripts.get(account, action.value[0]!)) === undefined)
@@ -89,10 +89,10 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
         createdAt,
         modifiedAt: clock.now(),
       };
-      await keepRule(tx, kept);
+      await upsertRule(tx, kept);
       return kept;
     });
-    changed(zone.id);
+    notifyChanged(zone.id);
     return rule;
   }
 
@@ -152,7 +152,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
     async delete(zone, id) {
       const rule = await need(zone, id);
       if (!(await db.transaction<RoutingTables, boolean>((tx) => deleteRule(tx, id)))) throw routingErrors.noRule();
-      changed(zone.id);
+      notifyChanged(zone.id);
       return rule;
     },
     catchAll,
@@ -170,7 +170,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
 async function isUnverified(tx: AddressExecutor, account: string, action: RuleAction): Promise<boolean> {
   let unverified = false;
   for (const destination of destinationsOf(action)) {
-    const address = await addressCalled(tx, account, destination);
+    const address = await addressByKey(tx, account, destination);
     if (address === undefined) throw routingErrors.notVerified({ address: destination });
     unverified ||= address.verifiedAt === null;
   }

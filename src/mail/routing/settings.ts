@@ -20,7 +20,7 @@ export interface ZoneSettings {
   list(account: string, page: PageRequest, hidden?: readonly string[]): Promise<Page<RoutingSettings>>;
 }
 
-export function createSettings({ db, clock, zones, changed }: RoutingDeps, dns: RoutingDns): ZoneSettings {
+export function createSettings({ db, clock, zones, notifyChanged }: RoutingDeps, dns: RoutingDns): ZoneSettings {
   const tables = db.tables<RoutingTables>();
 
   async function show(zone: Zone, kept: ZoneRow | undefined, names: readonly NameRow[]): Promise<RoutingSettings> {
@@ -58,7 +58,7 @@ export function createSettings({ db, clock, zones, changed }: RoutingDeps, dns: 
     of,
     async update(zone, change) {
       await db.transaction<RoutingTables, void>((tx) => touchZone(tx, zone, change, clock));
-      changed(zone.id);
+      notifyChanged(zone.id);
       return of(zone);
     },
     async list(account, page, hidden = []) {

@@ -39,7 +39,7 @@ export function setUpRouting(
   });
   lifecycle.onStop("email routing", () => routing.close());
   routing
-    .tidy()
+    .deleteOrphans()
     .catch((err: unknown) =>
       log.warn({ err }, "email routing: failed to delete data of deleted zones, will retry at the next start"),
     );

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/index.ts";
 import { createVersions, type Db, type Events } from "../../store/index.ts";
 import { ZONE_DELETED, type Zones } from "../../zones/index.ts";
 import { matchTable, type MatchTable } from "./match.ts";
-import { namesCalled, zoneRows } from "./names-table.ts";
+import { rowsByName, zoneRows } from "./names-table.ts";
 import { rulesOf } from "./rules-table.ts";
 import type { RoutingTables } from "./tables.ts";
 
@@ -16,10 +16,10 @@ const NAMES = "names";
 /** An in-memory cache of rules by domain. */
 export interface TablesCache {
   /** Returns a valid cached entry synchronously, the common case. Undefined: call `find`. */
-  known(domain: string): { table: MatchTable | undefined } | undefined;
+  getCached(domain: string): { table: MatchTable | undefined } | undefined;
   /** Returns the rules for a domain; undefined if this server does not receive its mail. */
   find(domain: string): Promise<MatchTable | undefined>;
-  changed(zone: string, what?: "names"): void;
+  invalidate(zone: string, what?: "names"): void;
   close(): void;
 }
 
@@ -58,14 +58,14 @@ export function createTablesCache({
   /** Counts all notifications: a query after a change must not get a result whose read started before it. */
   let heard = 0;
   const subscriptions = [
-    events.subscribe(ZONE_DELETED, () => versions.changed(NAMES)),
+    events.subscribe(ZONE_DELETED, () => versions.markChanged(NAMES)),
     events.subscribe(ROUTING_CHANGED, () => void heard++),
   ];
   const routed = new Map<string, Entry>();
   const foreign = new Map<string, Entry>();
   const loading = new Map<string, Promise<MatchTable | undefined>>();
 
-  function known(domain: string): Entry | undefined {
+  function getCached(domain: string): Entry | undefined {
     const entry = routed.get(domain) ?? foreign.get(domain);
     if (entry === undefined || entry.names !== versions.of(NAMES)) return undefined;
     if (entry.table !== undefined && entry.rules !== versions.of(entry.table.zone.id)) return undefined;
@@ -94,15 +94,15 @@ export function createTablesCache({
   /** If a zone is under another one, its own records are the public ones: the nearest zone wins. */
   async function zoneOf(domain: string) {
     const found = await Promise.all(
-      (await namesCalled(tables, domain)).filter(({ enabled }) => enabled).map(({ zone }) => zones.find(zone)),
+      (await rowsByName(tables, domain)).filter(({ enabled }) => enabled).map(({ zone }) => zones.find(zone)),
     );
     return found.filter((zone) => zone !== undefined).sort((a, b) => b.name.length - a.name.length)[0];
   }
 
   return {
-    known,
+    getCached,
     find(domain) {
-      const entry = known(domain);
+      const entry = getCached(domain);
       if (entry !== undefined) return Promise.resolve(entry.table);
       const key = `${heard} ${domain}`;
       let mine = loading.get(key);
@@ -112,10 +112,10 @@ export function createTablesCache({
       }
       return mine;
     },
-    changed(zone, what) {
+    invalidate(zone, what) {
       heard++;
-      versions.changed(zone);
-      if (what === "names") versions.changed(NAMES);
+      versions.markChanged(zone);
+      if (what === "names") versions.markChanged(NAMES);
     },
     close() {
       for (const unsubscribe of subscriptions) unsubscribe();

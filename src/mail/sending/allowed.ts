@@ -39,7 +39,7 @@ function includes(list: string[], mailbox: Mailbox): boolean {
  * Returns the recipients of a builder message; a binding with one destination supplies it if the code specifies no
  * recipient.
  */
-export function addressed(draft: Draft, binding: SendEmailBinding): Mailbox[] {
+export function resolveBindingRecipients(draft: Draft, binding: SendEmailBinding): Mailbox[] {
   const named = recipientsOf(draft);
   if (named.length > 0) return named;
   draft.to = [address(onlyDestination(binding), "to")];

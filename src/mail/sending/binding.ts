@@ -1,7 +1,7 @@
 import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool } from "../messages/index.ts";
-import { address, addressed, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
+import { address, resolveBindingRecipients, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
 import { readDraft } from "./draft.ts";
 import { readRaw } from "./raw.ts";
 import type { Sending, SendRequest } from "./types.ts";
@@ -25,7 +25,7 @@ export function createSendEmailBinding({
       messageId,
       delivered,
       queued,
-      refusals: [first],
+      rejections: [first],
     } = await sending.send({
       ...request,
       account: accountOf(caller),
@@ -58,7 +58,7 @@ export function createSendEmailBinding({
 
     async sendBuilt(caller, mail) {
       const draft = readDraft(mail);
-      const recipients = addressed(draft, caller.binding);
+      const recipients = resolveBindingRecipients(draft, caller.binding);
       checkSender(caller.binding, draft.from);
       checkRecipients(caller.binding, recipients);
       return send(caller, { from: draft.from.address, to: recipients.map((one) => one.address), draft });

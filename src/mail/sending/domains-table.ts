@@ -85,7 +85,7 @@ export const domainById = (db: SendingExecutor, zone: string, id: string): Promi
  * Rows with this name, the one that sends first; read for every message. There is only one, except while zones are
  * being deleted.
  */
-export const domainCalled = (db: SendingExecutor) =>
+export const domainByName = (db: SendingExecutor) =>
   prepared<DomainRow>((arg) =>
     db
       .selectFrom("email_sending_domains")
@@ -98,7 +98,7 @@ export const domainCalled = (db: SendingExecutor) =>
 export const domainsOf = (db: SendingExecutor, zone: string): Promise<DomainRow[]> =>
   db.selectFrom("email_sending_domains").selectAll().where("zone_id", "=", zone).orderBy("name").execute();
 
-export async function keepDomain(db: SendingExecutor, row: DomainRow): Promise<void> {
+export async function upsertDomain(db: SendingExecutor, row: DomainRow): Promise<void> {
   const { enabled, preview_enabled, drop_suppressed, modified_at } = row;
   await db
     .insertInto("email_sending_domains")
@@ -113,7 +113,7 @@ export async function deleteDomain(db: SendingExecutor, id: string): Promise<voi
   await db.deleteFrom("email_sending_domains").where("id", "=", id).execute();
 }
 
-export async function forgetSending(db: SendingExecutor, zone: string): Promise<void> {
+export async function deleteSendingDomains(db: SendingExecutor, zone: string): Promise<void> {
   await db.deleteFrom("email_sending_domains").where("zone_id", "=", zone).execute();
 }
 
@@ -197,5 +197,5 @@ export async function sentOn(db: SendingExecutor, account: string, day: number):
   );
 }
 
-export const forgetUsage = (db: SendingExecutor, before: number): Compilable =>
+export const deleteUsage = (db: SendingExecutor, before: number): Compilable =>
   db.deleteFrom("email_sending_usage").where("day", "<", before);

@@ -76,7 +76,7 @@ export function domainsConformance(engine: TestEngine): void {
         ],
         [made, made, [made], made],
       );
-      assert.deepEqual(await domains.lacks(made), []);
+      assert.deepEqual(await domains.missingRecords(made), []);
 
       const mx = (await zones.records.managed.at(zone.id, "rp-bounce.example.com", ["MX"])).find(
         ({ priority }) => priority === 10,
@@ -91,11 +91,15 @@ export function domainsConformance(engine: TestEngine): void {
       );
       clock.advance(60_000);
       assert.deepEqual(
-        (await domains.lacks(made)).map(({ type, content }) => `${type} ${content}`),
+        (await domains.missingRecords(made)).map(({ type, content }) => `${type} ${content}`),
         ["MX mx1.reelpost.example"],
       );
       assert.deepEqual(
-        [(await domains.fix(zone, made.id)).status, await records("rp-bounce.example.com"), await domains.lacks(made)],
+        [
+          (await domains.fix(zone, made.id)).status,
+          await records("rp-bounce.example.com"),
+          await domains.missingRecords(made),
+        ],
         ["ready", BOUNCE, []],
       );
 
@@ -149,7 +153,7 @@ export function domainsConformance(engine: TestEngine): void {
       const { id } = await domains.create(other, "example.org");
       assert.equal((await refusal(domains.get(zone, id)))[0], "noSendingDomain");
       await zones.delete(other.id);
-      await domains.tidy();
+      await domains.deleteOrphans();
       assert.equal(await domains.find("example.org"), undefined);
     });
 
@@ -301,12 +305,12 @@ export function domainsConformance(engine: TestEngine): void {
       };
       const { domains, zone, problems, clock } = await open(t, engine, { verifier });
       const made = await domains.create(zone, "example.com");
-      assert.deepEqual([await problems(made.id), await domains.lacks(made)], [[], []]);
+      assert.deepEqual([await problems(made.id), await domains.missingRecords(made)], [[], []]);
       unseen.push("rp-bounce._domainkey.example.com", "_dmarc.example.com");
       assert.deepEqual(await problems(made.id), ["dkim.missing", "dmarc.missing"]);
       clock.advance(10_000);
       assert.deepEqual(
-        (await domains.lacks(made)).map(({ name }) => name),
+        (await domains.missingRecords(made)).map(({ name }) => name),
         ["rp-bounce._domainkey.example.com"],
       );
     });

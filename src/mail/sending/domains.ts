@@ -9,16 +9,23 @@ import {
   deleteDomain,
   domainById,
   domainsOf,
-  domainCalled,
-  forgetSending,
-  keepDomain,
+  domainByName,
+  deleteSendingDomains,
+  upsertDomain,
   sendingZones,
   zonesWithSending,
   type DomainRow,
   type SendingTables,
 } from "./domains-table.ts";
 import { sendingErrors } from "./errors.ts";
-import { examineSending, look, neededToSend, unresolved, type Found, type SendingHosts } from "./records.ts";
+import {
+  compareSendingRecords,
+  findRecords,
+  neededSendingRecords,
+  unresolved,
+  type ExistingRecords,
+  type SendingHosts,
+} from "./records.ts";
 import type { SendingDnsStatus, SendingDomain, SendingDomains, SendingProblem } from "./types.ts";
 
 interface SendingDomainsDeps {
@@ -110,11 +117,11 @@ export function createSendingDomains({
   async function state(
     zone: Zone,
     name: string,
-  ): Promise<{ found: Found; records: NeededRecord[]; problems: SendingProblem[] }> {
+  ): Promise<{ found: ExistingRecords; records: NeededRecord[]; problems: SendingProblem[] }> {
     const keys = await dkimKeys.records(keysOf(zone, name));
-    const found = await look(managed, zone, name, keys, hosts);
-    const records = neededToSend(name, hosts, keys, found);
-    return { found, records, problems: examineSending(records, found, hosts) };
+    const found = await findRecords(managed, zone, name, keys, hosts);
+    const records = neededSendingRecords(name, hosts, keys, found);
+    return { found, records, problems: compareSendingRecords(records, found, hosts) };
   }
 
   async function publish(
@@ -139,7 +146,7 @@ export function createSendingDomains({
   }
 
   /** Throws for problems that only the user can fix. */
-  function refuseConflicts(problems: readonly SendingProblem[], found: Found): void {
+  function refuseConflicts(problems: readonly SendingProblem[], found: ExistingRecords): void {
     const records = (among: readonly (NeededRecord | undefined)[]) =>
       among
         .map((record) => (record?.priority === undefined ? record?.content : `${record.priority} ${record.content}`))
@@ -198,7 +205,7 @@ export function createSendingDomains({
 
   const lacking = new Map<string, { until: number; records: readonly NeededRecord[] }>();
 
-  async function lacks({ id, zone: zoneId, name }: SendingDomain): Promise<readonly NeededRecord[]> {
+  async function missingRecords({ id, zone: zoneId, name }: SendingDomain): Promise<readonly NeededRecord[]> {
     const known = lacking.get(id);
     if (known !== undefined && known.until > clock.now()) return known.records;
     const zone = await zones.find(zoneId);
@@ -224,22 +231,23 @@ export function createSendingDomains({
     return (await domainsOf(tables, zone.id)).find((row) => row.name === name && row.enabled === 1);
   }
 
-  async function tidy(): Promise<void> {
+  async function deleteOrphans(): Promise<void> {
     for (let after: string | undefined = ""; after !== undefined;) {
       const kept: string[] = await zonesWithSending(tables, after, TIDY_BATCH);
-      for (const id of kept) if ((await zones.find(id)) === undefined) await write((tx) => forgetSending(tx, id));
+      for (const id of kept)
+        if ((await zones.find(id)) === undefined) await write((tx) => deleteSendingDomains(tx, id));
       after = kept.length < TIDY_BATCH ? undefined : kept.at(-1);
     }
   }
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id means that some notifications were lost.
-    (zone === "" ? tidy() : write((tx) => forgetSending(tx, zone))).catch((err: unknown) =>
+    (zone === "" ? deleteOrphans() : write((tx) => deleteSendingDomains(tx, zone))).catch((err: unknown) =>
       log.error({ err, zone }, "mail: failed to delete the sending domains of a deleted zone"),
     );
   });
 
-  const called = domainCalled(tables);
+  const called = domainByName(tables);
 
   return {
     list: async (zone) => (await domainsOf(tables, zone.id)).filter(({ enabled }) => enabled === 1).map(show),
@@ -265,7 +273,7 @@ export function createSendingDomains({
         enabled: 1,
         modified_at: now,
       };
-      await write((tx) => keepDomain(tx, row));
+      await write((tx) => upsertDomain(tx, row));
       // Another request may have created the name first, with a different id.
       return show((await enabledNamed(zone, name)) ?? row);
     },
@@ -277,7 +285,7 @@ export function createSendingDomains({
         ...(previewEnabled !== undefined && { preview_enabled: Number(previewEnabled) }),
         ...(dropSuppressed !== undefined && { drop_suppressed: Number(dropSuppressed) }),
       };
-      await write((tx) => keepDomain(tx, after));
+      await write((tx) => upsertDomain(tx, after));
       return show(after);
     },
     async delete(zone, id) {
@@ -285,7 +293,7 @@ export function createSendingDomains({
       // Sending is disabled first, so that no mail is sent that cannot be verified.
       const known = (await isRouted?.(zone, row.name)) === true;
       await write((tx) =>
-        known ? keepDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
+        known ? upsertDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
       );
       await managed.remove(zone, recordOwner(zone, row.name, "email-sending"));
     },
@@ -310,7 +318,7 @@ export function createSendingDomains({
       for (const row of rows) if (rows.length === 1 || (await zones.find(row.zone_id)) !== undefined) return show(row);
       return undefined;
     },
-    lacks,
+    missingRecords,
     async rotateDkim(zone, name) {
       if ((await enabledNamed(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
       await dkimKeys.rotate(keyRequest(zone, name));
@@ -320,7 +328,7 @@ export function createSendingDomains({
       if ((await enabledNamed(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
       await publish(zone, name, await state(zone, name));
     },
-    tidy,
+    deleteOrphans,
     close: unsubscribe,
   };
 }

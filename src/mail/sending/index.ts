@@ -7,7 +7,7 @@ export { sendingErrors } from "./errors.ts";
 export { REST_FIELDS } from "./field-names.ts";
 export { checkForwardHeaders } from "./header-policy.ts";
 export { finishRaw, readRaw } from "./raw.ts";
-export { composeWithin, createSendEmail, draftPartsOf } from "./send-email.ts";
+export { composeWithLimit, createSendEmail, draftPartsOf } from "./send-email.ts";
 export { sendText } from "./send-text.ts";
 export { createSending, type SendingLimits } from "./sending.ts";
 export { setUpSending, setUpSendingDomains } from "./setup.ts";

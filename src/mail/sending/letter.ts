@@ -13,7 +13,7 @@ import { checkRaw } from "./raw.ts";
 import type { SendRequest } from "./types.ts";
 
 /** An outgoing message, parsed and validated. */
-export interface Letter {
+export interface OutgoingMessage {
   /** The author shown to the recipient; the author's domain signs the message. */
   author: Mailbox;
   /** Envelope sender; undefined for the null sender. */
@@ -22,16 +22,16 @@ export interface Letter {
   recipients: { text: string; mailbox: Mailbox }[];
   subject: string;
   /** Other senders in the header whose domain differs from the author's, each with its field. */
-  others: { field: string; mailbox: Mailbox }[];
+  otherSenders: { field: string; mailbox: Mailbox }[];
   /** Set for a complete (raw) message. */
   message?: Message;
 }
 
 /** Throws UserError if the request is invalid. */
-export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
+export function readOutgoingMessage({ via, from, to, draft, raw }: SendRequest): OutgoingMessage {
   if (draft !== undefined) {
     return {
-      others: [],
+      otherSenders: [],
       author: draft.from,
       sender: draft.from,
       recipients: recipientsOf(draft).map((mailbox) => ({ text: mailbox.address, mailbox })),
@@ -54,7 +54,7 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
     sender,
     recipients: [...recipients.values()],
     subject: headerValue(message.fields, "subject") ?? "",
-    others: otherSenders(message, author),
+    otherSenders: otherSenders(message, author),
     message,
   };
 }
@@ -66,8 +66,8 @@ const SENDER_FIELDS = [
   { name: "resent-sender", field: "Resent-Sender" },
 ];
 
-function otherSenders({ fields }: Message, author: Mailbox): Letter["others"] {
-  const found = new Map<string, Letter["others"][number]>();
+function otherSenders({ fields }: Message, author: Mailbox): OutgoingMessage["otherSenders"] {
+  const found = new Map<string, OutgoingMessage["otherSenders"][number]>();
   for (const { name, field } of SENDER_FIELDS) {
     for (const value of headerValues(fields, name)) {
       const mailboxes = parseAddressList(value);

@@ -30,7 +30,7 @@ export interface SendingHosts {
 }
 
 /** Existing records of a name that affect sending. */
-export interface Found {
+export interface ExistingRecords {
   /** The owner of the records created by this server. */
   owner: string;
   bounce: readonly DnsRecord[];
@@ -44,13 +44,13 @@ export interface Found {
 
 const isPolicy = ({ type, content }: DnsRecord) => type === "TXT" && isDmarc(txtText(content));
 
-export async function look(
+export async function findRecords(
   records: Zones["records"]["managed"],
   zone: Zone,
   name: string,
   keys: readonly DkimRecord[],
   { label }: SendingHosts,
-): Promise<Found> {
+): Promise<ExistingRecords> {
   const at = (host: string, ...types: string[]) => records.at(zone.id, host, types);
   const [bounce, dmarc, above, delegation, ...dkim] = await Promise.all([
     at(`${label}.${name}`, "MX", "TXT"),
@@ -69,11 +69,11 @@ export async function look(
   };
 }
 
-export function neededToSend(
+export function neededSendingRecords(
   name: string,
   hosts: SendingHosts,
   keys: readonly DkimRecord[],
-  { dmarc, inherited }: Found,
+  { dmarc, inherited }: ExistingRecords,
 ): NeededRecord[] {
   const bounce = `${hosts.label}.${name}`;
   const records = [
@@ -89,9 +89,9 @@ export function neededToSend(
     : [...records, { type: "TXT", name: `_dmarc.${name}`, content: hosts.dmarc, ttl: 1 }];
 }
 
-export function examineSending(
+export function compareSendingRecords(
   needed: readonly NeededRecord[],
-  found: Found,
+  found: ExistingRecords,
   { spfInclude }: SendingHosts,
 ): SendingProblem[] {
   const problems: SendingProblem[] = [];

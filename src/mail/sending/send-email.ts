@@ -3,7 +3,7 @@ import type { Mailbox } from "../../protocol/rfc5322/index.ts";
 import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
 import { mailErrors, mebibytes } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool, type Outbound, type Trace, type Transport } from "../messages/index.ts";
-import { address, addressed, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
+import { address, resolveBindingRecipients, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
 import { compose } from "./compose.ts";
 import { readDraft, type Draft } from "./draft.ts";
 import { finishRaw, readRaw } from "./raw.ts";
@@ -100,14 +100,14 @@ export function createSendEmail({
 
     async sendBuilt(caller, mail) {
       const draft = readDraft(mail);
-      const recipients = addressed(draft, caller.binding);
+      const recipients = resolveBindingRecipients(draft, caller.binding);
       if (recipients.length > limits.recipients)
         throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
       checkSender(caller.binding, draft.from);
       checkRecipients(caller.binding, recipients);
       const maxBytes = await sizeLimit(recipients, caller);
       const messageId = ids.messageId(draft.from.domain);
-      const raw = await composeWithin(draft, { maxBytes, messageId, at: new Date(clock.now()) });
+      const raw = await composeWithLimit(draft, { maxBytes, messageId, at: new Date(clock.now()) });
       return hand(caller, {
         messageId,
         cause: "send",
@@ -121,7 +121,7 @@ export function createSendEmail({
 }
 
 /** Rejects before encoding if the parts alone are too large. */
-export async function composeWithin(
+export async function composeWithLimit(
   draft: Draft,
   { maxBytes, ...options }: { maxBytes: number; messageId: string; at: Date },
 ): Promise<Buffer> {

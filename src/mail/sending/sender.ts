@@ -5,7 +5,7 @@ import { mailErrors } from "../errors.ts";
 import type { SendingDomain, SendingDomains } from "./types.ts";
 
 export interface SenderDeps {
-  domains: Pick<SendingDomains, "find" | "lacks">;
+  domains: Pick<SendingDomains, "find" | "missingRecords">;
   zones: Pick<Zones, "byName">;
   /** True if mail is routed for the name. */
   isRouted?: ((zone: Zone, name: string) => Promise<boolean>) | undefined;
@@ -37,7 +37,7 @@ export async function senderDomain(
   const found = await domains.find(domain);
   const own = found?.account === account ? found : undefined;
   if (own?.enabled === true) {
-    const [missing] = await domains.lacks(own);
+    const [missing] = await domains.missingRecords(own);
     if (missing === undefined) return { zone: own.zone, name: domain, use: "sending", sending: own };
     throw mailErrors.senderDomainNotAvailable({
       domain,

@@ -48,7 +48,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
     bounces: {
       pathFor: (request) => bounces.pathFor(request),
       pathsFor: (request) => bounces.pathsFor(request),
-      noteRefused: (refusal) => bounces.noteRefused(refusal),
+      recordRejection: (refusal) => bounces.recordRejection(refusal),
     },
     async beforeClose() {
       await outbound.stop({ graceMs: 0 });
@@ -105,7 +105,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
     dns,
     send,
     listed,
-    source: (text: string) => spool.hold(Buffer.from(text)),
+    source: (text: string) => spool.fromMemory(Buffer.from(text)),
   };
 }
 

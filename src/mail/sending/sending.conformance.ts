@@ -29,7 +29,7 @@ export function sendingConformance(engine: TestEngine): void {
           via: "rest_raw",
           from: "app@example.com",
           to: [TO],
-          raw: house.spool.hold(Buffer.from(text)),
+          raw: house.spool.fromMemory(Buffer.from(text)),
           ...request,
         } as SendRequest);
       return { ...house, zone, domain, draft, raw };
@@ -47,7 +47,7 @@ export function sendingConformance(engine: TestEngine): void {
         delivered: ["user@there.example", "Other@there.example", "hidden@else.example"],
         queued: [],
         permanentBounces: [],
-        refusals: [],
+        rejections: [],
         suppressed: [],
       });
       const [sent] = transport.sent;
@@ -378,7 +378,7 @@ export function sendingConformance(engine: TestEngine): void {
           paths.push(request),
           request.to.map((_, at) => `path-${at}@rp-bounce.example.com`)
         ),
-        noteRefused: async (refusal: unknown) => void noted.push(refusal),
+        recordRejection: async (refusal: unknown) => void noted.push(refusal),
       };
       const reply = { code: 550, enhanced: "5.1.1", text: "no such user" };
       const { draft, transport, zone, routed, verified } = await open(t, engine, {
@@ -390,7 +390,7 @@ export function sendingConformance(engine: TestEngine): void {
       });
       const result = await draft({ to: ["gone@x.example", "later@x.example", "here@x.example"] });
       assert.deepEqual(
-        [result.permanentBounces, result.queued, result.delivered, result.refusals],
+        [result.permanentBounces, result.queued, result.delivered, result.rejections],
         [["gone@x.example"], ["later@x.example"], ["here@x.example"], [{ rcpt: "gone@x.example", reply }]],
       );
       assert.deepEqual(
@@ -428,7 +428,7 @@ export function sendingConformance(engine: TestEngine): void {
         bounces: {
           pathFor: async () => "path@rp-bounce.example.com",
           pathsFor: async ({ to }) => to.map(() => "path@rp-bounce.example.com"),
-          noteRefused: () => Promise.reject(new Error("database unavailable")),
+          recordRejection: () => Promise.reject(new Error("database unavailable")),
         },
         answer: (rcpt) =>
           rcpt.startsWith("gone")
@@ -461,7 +461,7 @@ export function sendingConformance(engine: TestEngine): void {
     test("stores mail for later inspection exactly as sent", async (t) => {
       const kept: string[] = [];
       const { draft, domains, zone, domain, transport } = await open(t, engine, {
-        keep: async ({ messageId, source }) =>
+        storeSent: async ({ messageId, source }) =>
           void kept.push(messageId, Buffer.from(source.open() as Uint8Array).toString("latin1")),
       });
       const { messageId } = await draft();

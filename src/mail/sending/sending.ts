@@ -19,8 +19,8 @@ import {
 import { createQuota } from "../quota.ts";
 import type { BouncesService } from "../bounces/index.ts";
 import type { Suppressions } from "../suppressions/index.ts";
-import { readLetter, type Letter } from "./letter.ts";
-import { composeWithin, DEFAULT_SEND_LIMITS, draftPartsOf, type SendLimits } from "./send-email.ts";
+import { readOutgoingMessage, type OutgoingMessage } from "./letter.ts";
+import { composeWithLimit, DEFAULT_SEND_LIMITS, draftPartsOf, type SendLimits } from "./send-email.ts";
 import { senderDomain, type SenderDomain, type SenderDeps } from "./sender.ts";
 import type { Sending, SendRequest, SendResult } from "./types.ts";
 import { createUsage } from "./usage.ts";
@@ -30,19 +30,19 @@ export interface SendingDeps extends SenderDeps {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
   trace: Trace;
-  spool: Pick<Spool, "hold">;
+  spool: Pick<Spool, "fromMemory">;
   /** Tries to deliver while the caller waits, and queues deferred recipients. */
   transport: Transport;
   /** Queues mail, for a client that waits only until the message is durable. */
   queue: Transport;
   signer: Signer;
   dkimKeys: Pick<DkimKeys, "signers">;
-  suppressions: Pick<Suppressions, "among">;
+  suppressions: Pick<Suppressions, "findSuppressed">;
   /** Return paths for bounces. If omitted, bounces go to the sender. */
-  bounces?: Pick<BouncesService, "pathFor" | "pathsFor" | "noteRefused">;
+  bounces?: Pick<BouncesService, "pathFor" | "pathsFor" | "recordRejection">;
   isVerified(account: string, address: string): Promise<boolean>;
   /** Stores mail from a domain that keeps sent messages. The caller still owns the source. */
-  keep?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
+  storeSent?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
   limits?: Partial<SendingLimits>;
 }
 
@@ -80,15 +80,28 @@ const REFUSALS = 60;
 const MINUTE_MS = 60_000;
 
 export function createSending(parts: SendingDeps): Sending {
-  const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, bounces, isVerified, keep } =
-    parts;
+  const {
+    db,
+    clock,
+    ids,
+    trace,
+    spool,
+    transport,
+    queue,
+    signer,
+    dkimKeys,
+    suppressions,
+    bounces,
+    isVerified,
+    storeSent,
+  } = parts;
   const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };
   const minutes = createQuota({ clock, limit: limits.perMinute, perMs: MINUTE_MS });
   const refusals = createQuota({ clock, limit: REFUSALS, perMs: MINUTE_MS });
   const usage = createUsage({ db, clock, limit: limits.perDay });
 
   async function send(request: SendRequest): Promise<SendResult> {
-    const letter = readLetter(request);
+    const letter = readOutgoingMessage(request);
     const { recipients, author } = letter;
     if (recipients.length === 0)
       throw mailErrors.fieldMissing({
@@ -116,12 +129,12 @@ export function createSending(parts: SendingDeps): Sending {
   /** Logs a rejection for the account; `to` contains the recipients that did not get the message. */
   function tellRefused(
     { account, via, script }: SendRequest,
-    { author, sender, subject }: Letter,
+    { author, sender, subject }: OutgoingMessage,
     messageId: string,
     refusal: UserError,
     to: string[],
   ): void {
-    if (refusals.take(account) > 0) return;
+    if (refusals.consume(account) > 0) return;
     const { code, enhanced } = refusal.entry.smtp === undefined ? { code: 550, enhanced: "5.6.0" } : replyOf(refusal);
     trace({
       message: messageId,
@@ -142,8 +155,8 @@ export function createSending(parts: SendingDeps): Sending {
     });
   }
 
-  async function sendLetter(request: SendRequest, letter: Letter, messageId: string): Promise<SendResult> {
-    const { recipients, author, sender } = letter;
+  async function sendLetter(request: SendRequest, outgoing: OutgoingMessage, messageId: string): Promise<SendResult> {
+    const { recipients, author, sender } = outgoing;
     const { account } = request;
     const allVerified = once(async () =>
       (await Promise.all(recipients.map(({ mailbox }) => isVerified(account, mailbox.address)))).every(Boolean),
@@ -151,20 +164,21 @@ export function createSending(parts: SendingDeps): Sending {
     const from = await senderDomain(parts, account, author, allVerified);
     if (sender !== undefined && sender.domain !== author.domain)
       await senderDomain(parts, account, sender, allVerified);
-    for (const { field, mailbox } of letter.others) await senderDomain(parts, account, mailbox, allVerified, field);
+    for (const { field, mailbox } of outgoing.otherSenders)
+      await senderDomain(parts, account, mailbox, allVerified, field);
     if (request.raw !== undefined) await checkSize(request.raw, allVerified);
-    const { left, suppressed } = await unsuppressed(request, letter, from);
+    const { left, suppressed } = await unsuppressed(request, outgoing, from);
     if (suppressed.length > 0)
-      tellRefused(request, letter, messageId, mailErrors.recipientSuppressed({ address: suppressed[0] }), suppressed);
+      tellRefused(request, outgoing, messageId, mailErrors.recipientSuppressed({ address: suppressed[0] }), suppressed);
     if (left.length === 0)
-      return { messageId, delivered: [], queued: [], permanentBounces: [], refusals: [], suppressed };
-    const wait = minutes.take(account);
+      return { messageId, delivered: [], queued: [], permanentBounces: [], rejections: [], suppressed };
+    const wait = minutes.consume(account);
     if (wait > 0) throw mailErrors.sendingTooFast({ limit: limits.perMinute, retryAfter: wait });
-    const source = await sourceOf(request, letter, messageId);
+    const source = await sourceOf(request, outgoing, messageId);
     // The built message may be larger than its parts.
     await checkSize(source, allVerified);
-    if (limits.perDay > 0 && !(await allVerified())) await usage.take(account);
-    const settled = await hand(request, { letter, left, from, messageId, source });
+    if (limits.perDay > 0 && !(await allVerified())) await usage.consume(account);
+    const settled = await hand(request, { outgoing, left, from, messageId, source });
     return { messageId, ...(await sorted(request, from, left, settled)), suppressed };
   }
 
@@ -181,11 +195,11 @@ export function createSending(parts: SendingDeps): Sending {
    */
   async function unsuppressed(
     { account, via }: SendRequest,
-    { recipients, author }: Letter,
+    { recipients, author }: OutgoingMessage,
     { sending }: SenderDomain,
   ) {
     const found = new Set(
-      await suppressions.among(
+      await suppressions.findSuppressed(
         account,
         author.domain,
         recipients.map(({ mailbox }) => mailbox.address),
@@ -198,11 +212,15 @@ export function createSending(parts: SendingDeps): Sending {
     return { left, suppressed };
   }
 
-  async function sourceOf({ draft, raw }: SendRequest, { message }: Letter, messageId: string): Promise<MailSource> {
+  async function sourceOf(
+    { draft, raw }: SendRequest,
+    { message }: OutgoingMessage,
+    messageId: string,
+  ): Promise<MailSource> {
     const at = new Date(clock.now());
     if (draft !== undefined)
-      return spool.hold(
-        await composeWithin(draft, {
+      return spool.fromMemory(
+        await composeWithLimit(draft, {
           maxBytes: Math.max(limits.messageBytes, limits.verifiedMessageBytes),
           messageId,
           at,
@@ -213,8 +231,8 @@ export function createSending(parts: SendingDeps): Sending {
   }
 
   interface Handing {
-    letter: Letter;
-    left: Letter["recipients"];
+    outgoing: OutgoingMessage;
+    left: OutgoingMessage["recipients"];
     from: SenderDomain;
     messageId: string;
     source: MailSource;
@@ -222,7 +240,7 @@ export function createSending(parts: SendingDeps): Sending {
 
   async function hand(
     { account, via, script, draft, dsn }: SendRequest,
-    { letter: { author, sender, subject }, left, from: { zone, name, use, sending }, messageId, source }: Handing,
+    { outgoing: { author, sender, subject }, left, from: { zone, name, use, sending }, messageId, source }: Handing,
   ): Promise<DeliveryResult[]> {
     const to = left.map(({ mailbox }) => mailbox.address);
     const keys = await dkimKeys.signers({ zone, domain: name, use });
@@ -231,7 +249,7 @@ export function createSending(parts: SendingDeps): Sending {
       sender === undefined
         ? { from: "" }
         : await returnPaths({ account, zone, name, use, messageId, to, sender: sender.address });
-    if (sending?.previewEnabled === true) await keep?.({ account, zone, messageId, source: whole });
+    if (sending?.previewEnabled === true) await storeSent?.({ account, zone, messageId, source: whole });
     trace({
       message: messageId,
       at: new Date(clock.now()),
@@ -298,7 +316,7 @@ export function createSending(parts: SendingDeps): Sending {
   async function sorted(
     { account }: SendRequest,
     { name }: SenderDomain,
-    left: Letter["recipients"],
+    left: OutgoingMessage["recipients"],
     settled: DeliveryResult[],
   ): Promise<Omit<SendResult, "messageId" | "suppressed">> {
     const texts = new Map(left.map(({ text, mailbox }) => [mailbox.address, text]));
@@ -316,12 +334,12 @@ export function createSending(parts: SendingDeps): Sending {
     }
     // The next rejection can be recorded instead; an error now would make the caller send the whole message again.
     for (const { rcpt, reply, temporary } of refused)
-      if (!temporary) await bounces?.noteRefused({ account, domain: name, rcpt, reply }).catch(() => {});
+      if (!temporary) await bounces?.recordRejection({ account, domain: name, rcpt, reply }).catch(() => {});
     return {
       delivered: textsOf(settled.filter((one) => one.ok && one.queued !== true)),
       queued: textsOf(settled.filter((one) => one.ok && one.queued === true)),
       permanentBounces: textsOf(refused),
-      refusals: refused.map(({ rcpt, reply }) => ({ rcpt: texts.get(rcpt) ?? rcpt, reply })),
+      rejections: refused.map(({ rcpt, reply }) => ({ rcpt: texts.get(rcpt) ?? rcpt, reply })),
     };
   }
 

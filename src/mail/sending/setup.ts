@@ -47,7 +47,7 @@ export function setUpSendingDomains(
   });
   lifecycle.onStop("sending domains", () => domains.close());
   domains
-    .tidy()
+    .deleteOrphans()
     .catch((err: unknown) =>
       log.warn({ err }, "sending: failed to delete domains of deleted zones, will retry at the next start"),
     );
@@ -56,7 +56,7 @@ export function setUpSendingDomains(
 
 interface SendingSetupDeps extends Pick<
   SendingDeps,
-  "zones" | "domains" | "suppressions" | "bounces" | "signer" | "spool" | "trace" | "keep"
+  "zones" | "domains" | "suppressions" | "bounces" | "signer" | "spool" | "trace" | "storeSent"
 > {
   store: Pick<Store, "db">;
   settings: Pick<Settings, "email">;

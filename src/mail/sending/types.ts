@@ -5,12 +5,12 @@ import type { NeededRecord } from "../routing/index.ts";
 import type { Draft } from "./draft.ts";
 
 /** How a message was submitted. */
-type SendWay = "binding" | "rest" | "rest_raw" | "smtp";
+type SubmissionMethod = "binding" | "rest" | "rest_raw" | "smtp";
 
 /** A message submitted by an account. */
 export type SendRequest = {
   account: string;
-  via: SendWay;
+  via: SubmissionMethod;
   /** Envelope sender address; "" is the null sender. The From of a draft takes precedence. */
   from: string;
   /** Envelope recipients. Those of a draft take precedence. */
@@ -35,7 +35,7 @@ export interface SendResult {
   /** Permanently rejected while the caller waited. */
   permanentBounces: string[];
   /** The replies of the rejecting hosts. */
-  refusals: { rcpt: string; reply: SmtpReply }[];
+  rejections: { rcpt: string; reply: SmtpReply }[];
   /** Not sent, because the sending domain or the submission method drops suppressed recipients. */
   suppressed: string[];
 }
@@ -155,7 +155,7 @@ export interface SendingDomains {
    * Missing records without which mail would be considered forged. Cached for a few seconds. Throws
    * senderDomainNotAvailable if the zone was deleted.
    */
-  lacks(domain: SendingDomain): Promise<readonly NeededRecord[]>;
+  missingRecords(domain: SendingDomain): Promise<readonly NeededRecord[]>;
   /**
    * Publishes the next DKIM keys of a name alongside the active ones; `promote` of the DKIM keys activates them. Throws
    * noSendingDomain.
@@ -164,6 +164,6 @@ export interface SendingDomains {
   /** Writes the records of a name again, for example after its DKIM keys changed. Throws noSendingDomain. */
   republish(zone: Zone, name: string): Promise<void>;
   /** Deletes the data of deleted zones. */
-  tidy(): Promise<void>;
+  deleteOrphans(): Promise<void>;
   close(): void;
 }

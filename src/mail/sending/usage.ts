@@ -1,12 +1,12 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import { mailErrors } from "../errors.ts";
-import { countSent, forgetUsage, sentOn, type SendingTables } from "./domains-table.ts";
+import { countSent, deleteUsage, sentOn, type SendingTables } from "./domains-table.ts";
 import type { SendingUsage } from "./types.ts";
 
 interface Usage {
   /** Counts a message. Throws dailyLimitReached. */
-  take(account: string): Promise<void>;
+  consume(account: string): Promise<void>;
   of(account: string): Promise<SendingUsage>;
   /** Deletes the counts of past days. */
   sweep(): Promise<void>;
@@ -22,7 +22,7 @@ export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "
   const endOf = (day: number) => (day + 1) * DAY_MS;
 
   return {
-    async take(account) {
+    async consume(account) {
       if (limit === 0) return;
       const day = today();
       const { rows } = await db.write(countSent(tables, account, day, limit));
@@ -38,6 +38,6 @@ export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "
       const sent = await sentOn(tables, account, day);
       return { quota: { unit: "day", value: limit }, usage: { sent, overQuota: sent >= limit, resetsAt: endOf(day) } };
     },
-    sweep: async () => void (await db.write(forgetUsage(tables, today() - KEPT_DAYS))),
+    sweep: async () => void (await db.write(deleteUsage(tables, today() - KEPT_DAYS))),
   };
 }

@@ -1,4 +1,4 @@
-import { isSpf, MAX_SPF_LOOKUPS, parseSpfTerm, spfWords, type ParsedSpfTerm } from "../../protocol/spf/index.ts";
+import { isSpf, MAX_SPF_LOOKUPS, parseSpfTerm, spfTerms, type ParsedSpfTerm } from "../../protocol/spf/index.ts";
 
 type SpfProblemCode =
   | "lookup_failed"
@@ -81,7 +81,7 @@ export async function inspectSpf(
     const tree: SpfTree = { domain: name, record: text, lookups: 0, terms: [] };
     if (!isSpf(text))
       problems.push({ code: "invalid_spf", domain: name, message: "The record does not begin with v=spf1" });
-    for (const word of spfWords(text)) {
+    for (const word of spfTerms(text)) {
       const term = parseSpfTerm(word);
       if (term === undefined)
         problems.push({

@@ -9,9 +9,9 @@ import {
   type ServerLimits,
   type SmtpListener,
   createReception,
-  safely,
+  withLoggedErrors,
   type SmtpClient,
-  type OnRefused,
+  type OnRejected,
 } from "../inbound/index.ts";
 import { smtpErrorOf, replyOf } from "../errors.ts";
 import type { Spool, SmtpReply } from "../messages/index.ts";
@@ -32,7 +32,7 @@ export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Su
   ids: Pick<Ids, "hex">;
   log: Log;
   /** Called for messages that were rejected before `submit`. */
-  onRefused?: OnRefused;
+  onRejected?: OnRejected;
   limits?: Partial<SubmissionLimits>;
 }
 
@@ -99,14 +99,14 @@ export async function createSubmissionListener<Submitter>(
 ): Promise<SmtpListener> {
   const { name = hostname(), authenticate, checkSender, submit, spool, clock, ids, log } = options;
   const limits = { ...DEFAULT_SUBMISSION_LIMITS, ...options.limits };
-  const onRefused = safely(options.onRefused, log);
-  const failures = createRate({ most: limits.failures, perMs: 10 * 60_000, clock });
+  const onRejected = withLoggedErrors(options.onRejected, log);
+  const failures = createRate({ limit: limits.failures, perMs: 10 * 60_000, clock });
 
   const reception = createReception<User<Submitter>>({
     messageBytes: limits.messageBytes,
     spool,
     log,
-    onRefused,
+    onRejected,
     // The message stays as the client wrote it: a Received field would disclose the author's IP address.
     begin: () => ({ id: ids.hex(), prefix: "" }),
     accept: (source, { envelope, client }) => submit(client.user!.submitter, envelope, source),
@@ -125,7 +125,7 @@ export async function createSubmissionListener<Submitter>(
     ip: string,
   ): Promise<{ user: User<Submitter> } | { reply: SmtpReply }> {
     const network = networkOf(ip);
-    if (failures.spent(network)) return { reply: TOO_MANY_FAILURES };
+    if (failures.isExhausted(network)) return { reply: TOO_MANY_FAILURES };
     try {
       const submitter = username === USER && token !== "" ? await authenticated(token, ip) : undefined;
       if (submitter !== undefined) return { user: { submitter, token } };
@@ -133,7 +133,7 @@ export async function createSubmissionListener<Submitter>(
       log.error({ err, ip }, "submission: failed to check a token");
       return { reply: NOT_NOW };
     }
-    failures.take(network);
+    failures.consume(network);
     log.info({ ip }, "submission: authentication failed");
     return { reply: UNKNOWN };
   }
@@ -167,7 +167,7 @@ export async function createSubmissionListener<Submitter>(
       onAuth: ({ username, password }, { ip }) => login(username, password, ip),
       async onMail(from, client) {
         const refusal = await refusalOfSender(from, client);
-        if (refusal !== undefined) onRefused({ ...client.envelope(), from }, refusal, "mail");
+        if (refusal !== undefined) onRejected({ ...client.envelope(), from }, refusal, "mail");
         return refusal;
       },
       onData: reception,

@@ -22,7 +22,7 @@ interface Sent {
 }
 
 type Changes = Partial<
-  Pick<SubmissionListenerOptions<string>, "authenticate" | "checkSender" | "onRefused" | "proxies">
+  Pick<SubmissionListenerOptions<string>, "authenticate" | "checkSender" | "onRejected" | "proxies">
 > & { limits?: Partial<SubmissionLimits>; answer?: (envelope: Envelope) => SmtpReply };
 
 async function listen(
@@ -171,7 +171,7 @@ test("the user is always api_token; a wrong token gets 535, an internal error 45
       token === "broken"
         ? Promise.reject(new Error("secret detail"))
         : Promise.resolve(token === TOKEN ? "somebody" : undefined),
-    limits: { patience: 100 },
+    limits: { errorsBeforeDelay: 100 },
   });
   const client = await tlsClient(port);
   await client.reply();
@@ -249,7 +249,7 @@ test("rejects a foreign sender at MAIL; returns the reply of submit", async (t) 
       if (to.length === 1) throw mailErrors.storageFull();
       return { code: 554, enhanced: "5.7.1", text: "No" };
     },
-    onRefused: (envelope, reply, stage) => void refused.push(`${stage} ${envelope.from} ${reply.code}`),
+    onRejected: (envelope, reply, stage) => void refused.push(`${stage} ${envelope.from} ${reply.code}`),
   });
   const client = transport(port, { user: "api_token", pass: TOKEN });
   await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "x@other.example", to: "b@here.example" } }), {

@@ -21,7 +21,7 @@ export interface SubmittersDeps {
       delivered: string[];
       queued: string[];
       suppressed: string[];
-      refusals: { rcpt: string; reply: SmtpReply }[];
+      rejections: { rcpt: string; reply: SmtpReply }[];
     }>;
   };
 }
@@ -46,7 +46,7 @@ export function createSubmitters({ accounts, zones, sending }: SubmittersDeps): 
       try {
         const zone = await zoneOf(caller, from);
         if (zone === undefined) return senderDenied(from);
-        const { messageId, delivered, queued, suppressed, refusals } = await sending.send({
+        const { messageId, delivered, queued, suppressed, rejections } = await sending.send({
           account: zone.account,
           via: "smtp",
           from,
@@ -54,7 +54,7 @@ export function createSubmitters({ accounts, zones, sending }: SubmittersDeps): 
           raw,
           ...(dsn && { dsn }),
         });
-        const [refusal] = refusals;
+        const [refusal] = rejections;
         // Suppressed recipients are dropped silently, as on the hosted service.
         if (refusal !== undefined && delivered.length + queued.length + suppressed.length === 0) return refusal.reply;
         return { code: 250, enhanced: "2.0.0", text: `Ok ${messageId}` };

@@ -5,7 +5,7 @@ import { isReadOnly, suppressionScopeOf } from "./shown.ts";
 import {
   deleteSuppressions,
   insertSuppressions,
-  suppressionsAt,
+  suppressionsOf,
   type SuppressionExecutor,
   type SuppressionRow,
 } from "./suppressions-table.ts";
@@ -15,7 +15,7 @@ interface BulkDeps {
   clock: Pick<Clock, "now">;
   /** Throws UserError for an invalid request. */
   rowOf(account: string, request: SuppressionRequest): SuppressionRow;
-  isOver(row: SuppressionRow): boolean;
+  isExpired(row: SuppressionRow): boolean;
   transaction<Result>(work: (tx: SuppressionExecutor) => Promise<Result>): Promise<Result>;
 }
 
@@ -25,12 +25,12 @@ const PER_MINUTE = 10;
 const AT_ONCE = 250;
 
 /** Adds many suppressions in one transaction: either all valid ones or none. */
-export function createBulk({ clock, rowOf, isOver, transaction }: BulkDeps): Suppressions["bulk"] {
+export function createBulk({ clock, rowOf, isExpired, transaction }: BulkDeps): Suppressions["bulk"] {
   const quota = createQuota({ clock, limit: PER_MINUTE, perMs: 60_000 });
 
   return async (account, requests) => {
     if (requests.length > MAX_ITEMS) throw suppressionErrors.tooManyItems({ limit: MAX_ITEMS });
-    const wait = quota.take(account);
+    const wait = quota.consume(account);
     if (wait > 0) throw suppressionErrors.tooManyImports({ limit: PER_MINUTE, retryAfter: wait });
     const items: BulkItem[] = [];
     const wanted = new Map<string, { row: SuppressionRow; indexes: number[] }>();
@@ -92,16 +92,16 @@ export function createBulk({ clock, rowOf, isOver, transaction }: BulkDeps): Sup
     const there = new Map<string, SuppressionRow>();
     for (let at = 0; at < rows.length; at += AT_ONCE) {
       const some = rows.slice(at, at + AT_ONCE);
-      const found = await suppressionsAt(
+      const found = await suppressionsOf(
         tx,
         account,
         some.map(({ address }) => address),
       );
       await deleteSuppressions(
         tx,
-        found.filter(isOver).map(({ id }) => id),
+        found.filter(isExpired).map(({ id }) => id),
       );
-      for (const row of found) if (!isOver(row)) there.set(placeOf(row), row);
+      for (const row of found) if (!isExpired(row)) there.set(placeOf(row), row);
       await insertSuppressions(
         tx,
         some.filter((row) => !there.has(placeOf(row))),

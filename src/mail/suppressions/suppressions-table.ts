@@ -86,7 +86,7 @@ export const suppressionById = (
     .executeTakeFirst();
 
 /** Suppressions of the addresses, in any scope, expired or not. */
-export const suppressionsAt = (
+export const suppressionsOf = (
   db: SuppressionExecutor,
   account: string,
   addresses: readonly string[],
@@ -99,7 +99,7 @@ export const suppressionsAt = (
     .execute();
 
 /** Suppressions of the addresses that apply to mail from this domain. */
-export async function suppressedAt(
+export async function suppressedAddresses(
   db: SuppressionExecutor,
   account: string,
   addresses: readonly string[],

@@ -11,9 +11,9 @@ import {
   deleteSuppressions,
   insertSuppressions,
   listSuppressions,
-  suppressedAt,
+  suppressedAddresses,
   suppressionById,
-  suppressionsAt,
+  suppressionsOf,
   sweepSuppressions,
   updateSuppression,
   type Position,
@@ -43,11 +43,11 @@ const GRAVITY: Record<SuppressionReason, number> = {
 
 export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppressions {
   const tables = db.tables<SuppressionTables>();
-  const isOver = ({ expires_at: at }: SuppressionRow) => at !== null && at <= clock.now();
+  const isExpired = ({ expires_at: at }: SuppressionRow) => at !== null && at <= clock.now();
 
   async function need(from: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow> {
     const row = await suppressionById(from, account, id);
-    if (row === undefined || isOver(row)) throw suppressionErrors.noSuppression();
+    if (row === undefined || isExpired(row)) throw suppressionErrors.noSuppression();
     return row;
   }
 
@@ -86,8 +86,8 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
 
   /** Inserts a row, replacing an expired one. Returns the existing row if there is one. */
   async function keep(tx: SuppressionExecutor, row: SuppressionRow): Promise<SuppressionRow> {
-    const there = (await suppressionsAt(tx, row.account_id, [row.address])).find(({ scope }) => scope === row.scope);
-    if (there !== undefined && !isOver(there)) return there;
+    const there = (await suppressionsOf(tx, row.account_id, [row.address])).find(({ scope }) => scope === row.scope);
+    if (there !== undefined && !isExpired(there)) return there;
     if (there !== undefined) await deleteSuppressions(tx, [there.id]);
     await insertSuppressions(tx, [row]);
     return row;
@@ -143,7 +143,7 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
         await deleteSuppressions(tx, [id]);
         return show(before);
       }),
-    bulk: createBulk({ clock, rowOf, isOver, transaction: twice }),
+    bulk: createBulk({ clock, rowOf, isExpired, transaction: twice }),
     async add({ account, email, reason, expiresAt, domain, note }) {
       const address = addressOf(email);
       if (address === undefined) return;
@@ -155,8 +155,8 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
         noted_at: now,
       };
       await twice(async (tx) => {
-        const there = (await suppressionsAt(tx, account, [address])).find(({ scope }) => scope === "");
-        if (there === undefined || isOver(there))
+        const there = (await suppressionsOf(tx, account, [address])).find(({ scope }) => scope === "");
+        if (there === undefined || isExpired(there))
           return keep(tx, {
             id: ids.uuid(),
             account_id: account,
@@ -179,11 +179,11 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
         });
       });
     },
-    async among(account, domain, addresses) {
+    async findSuppressed(account, domain, addresses) {
       const keys = new Map(addresses.map((address) => [address, addressOf(address)]));
       const known = [...new Set(keys.values())].filter((key) => key !== undefined);
       if (known.length === 0) return [];
-      const found = new Set(await suppressedAt(tables, account, known, domain, clock.now()));
+      const found = new Set(await suppressedAddresses(tables, account, known, domain, clock.now()));
       return addresses.filter((address) => found.has(keys.get(address) ?? ""));
     },
     complaints: (account, domain, from, to) => countComplaints(tables, account, domain, from, to),

@@ -108,7 +108,7 @@ export interface Suppressions {
    */
   add(entry: SuppressionNote): Promise<void>;
   /** The addresses that are suppressed for mail of an account from this domain, in the given spelling. */
-  among(account: string, domain: string, addresses: readonly string[]): Promise<string[]>;
+  findSuppressed(account: string, domain: string, addresses: readonly string[]): Promise<string[]>;
   /** Number of addresses that complained about mail from this domain in [from, to). */
   complaints(account: string, domain: string, from: number, to: number): Promise<number>;
   /** Deletes expired entries, at most one batch; returns how many. */

@@ -5,7 +5,7 @@ import { withFields, type Spool, type Outbound, type Trace, type Transport } fro
 
 interface SystemMailDeps {
   transport: Transport;
-  spool: Pick<Spool, "hold">;
+  spool: Pick<Spool, "fromMemory">;
   signer: Signer;
   /** Signing keys of the forward domain. */
   keys(): Promise<DkimSigningKey[]>;
@@ -28,7 +28,7 @@ export function createSystemMail({
   async function signed(mail: Outbound): Promise<Outbound> {
     const raw = mail.raw();
     if (!(raw instanceof Uint8Array)) return mail;
-    const source = spool.hold(raw);
+    const source = spool.fromMemory(raw);
     const fields = await signer.sign(source, { dkim: await keys() });
     const whole = withFields(source, fields);
     trace({

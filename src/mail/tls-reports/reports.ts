@@ -147,7 +147,7 @@ export function createTlsReports({
       method: "POST",
       headers: { "content-type": "application/tlsrpt+gzip" },
       body: report.gzip,
-      totalMs: SENDING_MS,
+      totalTimeoutMs: SENDING_MS,
       signal,
     });
     answer.close();

@@ -1,6 +1,6 @@
 export { type LiveMediaSet, type LivePeriod, writeLiveMpd } from "./live.ts";
 export {
-  AFTER_THE_END,
+  END_MARGIN_SECONDS,
   type AdaptationSet,
   type MediaSet,
   type Representation,

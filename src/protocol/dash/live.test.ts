@@ -35,7 +35,13 @@ test("a growing presentation is written exactly as expected", () => {
   assert.equal(
     writeLiveMpd({
       minBuffer: 2,
-      growing: { availabilityStart: AT, now: AT + 12_000, updateEvery: 2, depth: 30, delay: 6 },
+      dynamic: {
+        availabilityStartTime: AT,
+        now: AT + 12_000,
+        minimumUpdatePeriod: 2,
+        timeShiftBufferDepth: 30,
+        suggestedPresentationDelay: 6,
+      },
       periods: [{ id: "a", start: 1.5, sets: [video(segments)] }],
     }),
     `<?xml version="1.0" encoding="UTF-8"?>

@@ -7,23 +7,23 @@ import { writeXml, type XmlElement } from "./xml.ts";
  */
 interface LiveMpd {
   /** Absent if the presentation has ended and no longer changes. */
-  growing?: GrowingMpd;
+  dynamic?: DynamicMpd;
   /** Only set if the presentation has ended. */
   duration?: number;
   minBuffer: number;
   periods: readonly LivePeriod[];
 }
 
-interface GrowingMpd {
+interface DynamicMpd {
   /** Time zero of the timeline: constant for a broadcast (5.3.1.2). */
-  availabilityStart: number;
+  availabilityStartTime: number;
   now: number;
   /** Players reload the manifest at this interval. */
-  updateEvery: number;
+  minimumUpdatePeriod: number;
   /** How far back viewers can seek. */
-  depth: number;
+  timeShiftBufferDepth: number;
   /** How far players stay behind the live edge. */
-  delay: number;
+  suggestedPresentationDelay: number;
 }
 
 export interface LivePeriod {
@@ -51,32 +51,32 @@ export interface LiveMediaSet {
   representations: readonly Representation[];
 }
 
-export function writeLiveMpd({ growing, duration, minBuffer, periods }: LiveMpd): string {
+export function writeLiveMpd({ dynamic, duration, minBuffer, periods }: LiveMpd): string {
   const at = (instant: number) => new Date(instant).toISOString();
   return writeXml({
     name: "MPD",
     attributes: {
       xmlns: "urn:mpeg:dash:schema:mpd:2011",
       profiles: "urn:mpeg:dash:profile:isoff-live:2011",
-      type: growing === undefined ? "static" : "dynamic",
-      ...(growing === undefined
+      type: dynamic === undefined ? "static" : "dynamic",
+      ...(dynamic === undefined
         ? { mediaPresentationDuration: duration === undefined ? undefined : isoDuration(duration) }
         : {
-            availabilityStartTime: at(growing.availabilityStart),
-            publishTime: at(growing.now),
-            minimumUpdatePeriod: isoDuration(growing.updateEvery),
-            timeShiftBufferDepth: isoDuration(growing.depth),
-            suggestedPresentationDelay: isoDuration(growing.delay),
+            availabilityStartTime: at(dynamic.availabilityStartTime),
+            publishTime: at(dynamic.now),
+            minimumUpdatePeriod: isoDuration(dynamic.minimumUpdatePeriod),
+            timeShiftBufferDepth: isoDuration(dynamic.timeShiftBufferDepth),
+            suggestedPresentationDelay: isoDuration(dynamic.suggestedPresentationDelay),
           }),
       minBufferTime: isoDuration(minBuffer),
     },
     children: [
       ...periods.map(period),
       // 5.8.4.11: a player with a wrong clock would request segments that do not exist yet.
-      ...(growing === undefined
+      ...(dynamic === undefined
         ? []
         : [
-            { name: "UTCTiming", attributes: { schemeIdUri: "urn:mpeg:dash:utc:direct:2014", value: at(growing.now) } },
+            { name: "UTCTiming", attributes: { schemeIdUri: "urn:mpeg:dash:utc:direct:2014", value: at(dynamic.now) } },
           ]),
     ],
   });

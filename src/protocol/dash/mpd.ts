@@ -196,6 +196,6 @@ export function representationElement(
  * Seconds by which the announced duration exceeds the media. If both were equal, dash.js 5.2 could reach its end just
  * before the media element fires `ended`; it would then seek to the end and stop there without firing an event.
  */
-export const AFTER_THE_END = 0.001;
+export const END_MARGIN_SECONDS = 0.001;
 
 export const isoDuration = (seconds: number) => `PT${seconds.toFixed(6).replace(/\.?0+$/, "")}S`;

@@ -5,7 +5,7 @@ import {
   messageSignature,
   SIGNED_FIELDS,
   signData,
-  type Signed,
+  type SignatureInput,
   type SigningKey,
 } from "./signature.ts";
 
@@ -15,7 +15,7 @@ const MAX_ARC_SETS = 50;
 /** RFC 8617 4.1.2: DKIM signatures are covered, Authentication-Results and ARC fields are not. */
 const SEALED_FIELDS: readonly string[] = ["dkim-signature", ...SIGNED_FIELDS];
 
-interface Sealing {
+interface SealInput {
   /** Result of verifying the incoming chain (RFC 8617 5.2). */
   chain: "none" | "pass" | "fail";
   /** Value of the Authentication-Results field that this server adds, without the name and the line end. */
@@ -27,9 +27,9 @@ interface Sealing {
  * the chain is full or has already failed with cv=fail (5.1 step 2). `fields` is the outgoing message without this set.
  */
 export async function arcSet(
-  signed: Omit<Signed, "oversigned" | "names">,
+  signed: Omit<SignatureInput, "oversigned" | "names">,
   key: SigningKey,
-  { chain, results }: Sealing,
+  { chain, results }: SealInput,
 ): Promise<string | undefined> {
   const sets = arcFields(signed.fields);
   const instance = Math.max(0, ...sets.keys()) + 1;

@@ -56,7 +56,7 @@ export const SIGNED_FIELDS: readonly string[] = [
 /** At most this many occurrences of a repeated field are covered, from the bottom. */
 const MAX_OF_ONE = 10;
 
-export interface Signed {
+export interface SignatureInput {
   /** Header fields of the message in order, each with its line end, as Latin-1 text. */
   fields: readonly string[];
   /** SHA-256 of the relaxed body, as base64. */
@@ -72,7 +72,7 @@ export interface Signed {
 }
 
 /** Returns a DKIM-Signature field with its line end, to be prepended. */
-export function dkimSignature(signed: Signed, key: SigningKey): Promise<string> {
+export function dkimSignature(signed: SignatureInput, key: SigningKey): Promise<string> {
   return messageSignature("DKIM-Signature", "v=1", signed, key);
 }
 
@@ -83,7 +83,7 @@ export function dkimSignature(signed: Signed, key: SigningKey): Promise<string> 
 export async function messageSignature(
   name: string,
   first: string,
-  { fields, bodyHash, names = SIGNED_FIELDS, oversigned = ["from"], time, expires }: Signed,
+  { fields, bodyHash, names = SIGNED_FIELDS, oversigned = ["from"], time, expires }: SignatureInput,
   key: SigningKey,
 ): Promise<string> {
   const covered = coveredFields(fields, names);

@@ -16,7 +16,7 @@ const tagsOf = (text: string): string[] =>
     .map((tag) => tag.trim())
     .filter((tag) => tag !== "");
 const isRua = (tag: string): boolean => /^rua\s*=/i.test(tag);
-const written = (all: string[]): string => `${all.join("; ")};`;
+const formatTags = (all: string[]): string => `${all.join("; ")};`;
 
 /** The report URIs in lower case, without size limits (`!10m`). */
 export function ruaOf(text: string): string[] {
@@ -39,7 +39,7 @@ export function withRua(text: string, uri: string): string {
   const all = tagsOf(text);
   const at = all.findIndex(isRua);
   // p must be the second tag (RFC 7489 6.4), so rua is appended at the end.
-  return written(at === -1 ? [...all, `rua=${uri}`] : all.with(at, `${all[at]},${uri}`));
+  return formatTags(at === -1 ? [...all, `rua=${uri}`] : all.with(at, `${all[at]},${uri}`));
 }
 
 /** Removes a report URI. */
@@ -53,5 +53,5 @@ export function withoutRua(text: string, uri: string): string {
       .filter((one) => one.toLowerCase().replace(/!\d+[kmgt]?$/, "") !== uri.toLowerCase());
     return uris.length === 0 ? [] : [`rua=${uris.join(",")}`];
   });
-  return written(left);
+  return formatTags(left);
 }

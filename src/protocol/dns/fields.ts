@@ -25,7 +25,7 @@ export type FieldValue = number | string | string[] | Location;
 
 interface Field {
   /** Number of words that the field takes; undefined means the rest of the line. */
-  width: number | undefined;
+  wordCount: number | undefined;
   /** Reads the words of a presentation as an unvalidated value. `hostOf` makes a name absolute. */
   read(tokens: MasterFileToken[], hostOf: (token: MasterFileToken) => string): unknown;
   /** Returns the normal form of a value, or throws DnsSyntaxError. */
@@ -41,25 +41,35 @@ const plain = (value: FieldValue) => String(value);
 export const FIELDS: Record<FieldKind, Field> = {
   u8: integer(255),
   u16: integer(65_535),
-  ipv4: { width: 1, read: one, check: checkIpv4, present: plain },
-  ipv6: { width: 1, read: one, check: checkIpv6, present: plain },
+  ipv4: { wordCount: 1, read: one, check: checkIpv4, present: plain },
+  ipv6: { wordCount: 1, read: one, check: checkIpv6, present: plain },
   host: host(false),
   hostOrRoot: host(true),
-  string: { width: 1, read: one, check: (value) => printable(value, 255), present: (value) => quote(value as string) },
+  string: {
+    wordCount: 1,
+    read: one,
+    check: (value) => printable(value, 255),
+    present: (value) => quote(value as string),
+  },
   // Octets without a length prefix, up to the end of the record (RFC 8659 4.1, RFC 7553 4.5).
-  text: { width: 1, read: one, check: (value) => printable(value, 4096), present: (value) => quote(value as string) },
-  tag: { width: 1, read: one, check: checkTag, present: plain },
-  hex: { width: undefined, read: joined, check: checkHex, present: plain },
-  base64: { width: undefined, read: joined, check: checkBase64, present: plain },
+  text: {
+    wordCount: 1,
+    read: one,
+    check: (value) => printable(value, 4096),
+    present: (value) => quote(value as string),
+  },
+  tag: { wordCount: 1, read: one, check: checkTag, present: plain },
+  hex: { wordCount: undefined, read: joined, check: checkHex, present: plain },
+  base64: { wordCount: undefined, read: joined, check: checkBase64, present: plain },
   strings: {
-    width: undefined,
+    wordCount: undefined,
     read: (tokens) => tokens.map(({ text }) => text),
     check: checkStrings,
     present: (value) => (value as string[]).map(quote).join(" "),
   },
-  params: { width: undefined, read: presentParams, check: normalParams, present: plain },
+  params: { wordCount: undefined, read: presentParams, check: normalParams, present: plain },
   location: {
-    width: undefined,
+    wordCount: undefined,
     read: readLocation,
     check: checkLocation,
     present: (value) => presentLocation(value as Location),
@@ -68,7 +78,7 @@ export const FIELDS: Record<FieldKind, Field> = {
 
 function integer(max: number): Field {
   return {
-    width: 1,
+    wordCount: 1,
     read: (tokens) => (/^\d{1,6}$/.test(one(tokens)) ? Number(one(tokens)) : one(tokens)),
     check(value) {
       if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > max)
@@ -81,7 +91,7 @@ function integer(max: number): Field {
 
 function host(root: boolean): Field {
   return {
-    width: 1,
+    wordCount: 1,
     read: (tokens, hostOf) => hostOf(tokens[0]!),
     check: (value) => normalHost(text(value), { root }) || ".",
     present: (value, absolute) => (absolute && value !== "." ? `${value as string}.` : plain(value)),

@@ -96,7 +96,7 @@ interface MessageDraft {
   additionals?: readonly WireRecord[];
 }
 
-/** Writes a message of up to 65,535 octets. Throws MessageFull. */
+/** Writes a message of up to 65,535 octets. Throws MessageTooLarge. */
 export function writeMessage({
   id,
   flags,
@@ -119,7 +119,7 @@ export function writeMessage({
     out.u16(record.type);
     out.u16(record.class ?? CLASS_IN);
     out.u32(record.ttl);
-    out.sized(() => record.write?.(out));
+    out.lengthPrefixed(() => record.write?.(out));
   }
   return out.finish();
 }

@@ -3,7 +3,7 @@ import { isIP } from "../../kernel/networks.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 
 /** Maximum length of a name as text, without the final dot (RFC 1035 2.3.4: 255 octets on the wire). */
-export const MAX_NAME = 253;
+export const MAX_NAME_LENGTH = 253;
 const LABEL = /^[a-z0-9_/]([a-z0-9_/-]{0,61}[a-z0-9_/])?$/;
 const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -24,7 +24,7 @@ export function normalName(text: string): string {
       );
   }
   const name = labels.join(".");
-  if (name.length > MAX_NAME) throw new DnsSyntaxError(`the name is longer than ${MAX_NAME} octets`);
+  if (name.length > MAX_NAME_LENGTH) throw new DnsSyntaxError(`the name is longer than ${MAX_NAME_LENGTH} octets`);
   return name;
 }
 

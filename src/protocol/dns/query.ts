@@ -3,14 +3,14 @@ import {
   type Header,
   MalformedMessage,
   readDnsHeader,
-  readPlainName,
+  readUncompressedName,
   readRecord,
 } from "./wire-reader.ts";
 
 /** A query to a server, with the contents of its header and OPT record. */
 export interface Query {
   header: Header;
-  /** See readPlainName. */
+  /** See readUncompressedName. */
   name: string;
   type: number;
   class: number;
@@ -41,7 +41,7 @@ export function readQuery(message: Buffer, header: Header = readDnsHeader(messag
   if (questions !== 1) throw new MalformedMessage("a query asks one question");
   if (answers + authority + additional > MAX_RECORDS)
     throw new MalformedMessage(`a query has at most ${MAX_RECORDS} records`);
-  const { name, end } = readPlainName(message, HEADER_OCTETS);
+  const { name, end } = readUncompressedName(message, HEADER_OCTETS);
   if (end + 4 > message.length) throw new MalformedMessage("the message ends within the question");
   const query: Query = {
     header,

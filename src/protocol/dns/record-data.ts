@@ -33,7 +33,7 @@ export function checkData(type: RecordType, given: Record<string, unknown>): Rec
     if (given[name] === undefined && kind !== "params") throw new RecordDataError(name, "it is missing", true);
     data[name] = inField(name, () => FIELDS[kind].check(given[name]));
   }
-  checkTogether(type, data);
+  checkConsistency(type, data);
   return data;
 }
 
@@ -51,8 +51,8 @@ export function readData(
   const raw: Record<string, unknown> = {};
   let at = 0;
   for (const [name, kind] of layout) {
-    const { width, read } = FIELDS[kind];
-    const taken = tokens.slice(at, width === undefined ? undefined : at + width);
+    const { wordCount, read } = FIELDS[kind];
+    const taken = tokens.slice(at, wordCount === undefined ? undefined : at + wordCount);
     if (taken.length === 0 && kind !== "params") throw new RecordDataError(name, "it is missing", true);
     raw[name] = inField(name, () => read(taken, hostOf));
     at += taken.length;
@@ -103,7 +103,7 @@ const DIGESTS: Partial<Record<RecordType, { by: string; in: string; octets: Reco
   SMIMEA: { by: "matching_type", in: "certificate", octets: { 1: 32, 2: 64 } },
 };
 
-function checkTogether(type: RecordType, data: RecordData): void {
+function checkConsistency(type: RecordType, data: RecordData): void {
   const digest = DIGESTS[type];
   const needed = digest?.octets[data[digest.by] as number];
   if (digest !== undefined && needed !== undefined && (data[digest.in] as string).length !== 2 * needed) {

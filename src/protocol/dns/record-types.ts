@@ -127,10 +127,10 @@ const KNOWN_WORDS = new Set<string>([...RECORD_TYPES, ...OTHER_TYPES]);
 /**
  * Returns true if a word in a master file can only be a type: a known one, or TYPE followed by a number (RFC 3597 5).
  */
-export const isTypeWord = (word: string): boolean => KNOWN_WORDS.has(word) || /^TYPE\d{1,5}$/.test(word);
+export const isTypeMnemonic = (word: string): boolean => KNOWN_WORDS.has(word) || /^TYPE\d{1,5}$/.test(word);
 
 /** RFC 3597 5: TYPE followed by a number is equivalent to the type's name. */
-export const typeWord = (word: string): string => {
+export const canonicalType = (word: string): string => {
   const number = /^TYPE(\d{1,5})$/.exec(word)?.[1];
   return (number !== undefined && NUMBERS.get(Number(number))) || word;
 };

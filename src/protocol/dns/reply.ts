@@ -1,7 +1,7 @@
 import { HEADER_FLAG } from "./message.ts";
 import type { Query } from "./query.ts";
 import { HEADER_OCTETS, type Header } from "./wire-reader.ts";
-import { createWireWriter, MessageFull, type WireWriter } from "./wire-writer.ts";
+import { createWireWriter, MessageTooLarge, type WireWriter } from "./wire-writer.ts";
 
 /** All records of one name and type. */
 export interface RecordSet {
@@ -25,7 +25,7 @@ export interface DnsReply {
   reason?: { code: number; text: string };
 }
 
-export const bareReply = (rcode: number, reason?: DnsReply["reason"]): DnsReply => ({
+export const emptyReply = (rcode: number, reason?: DnsReply["reason"]): DnsReply => ({
   rcode,
   authoritative: false,
   answer: [],
@@ -56,13 +56,13 @@ export function writeReply(query: Query, reply: DnsReply, limit: number): Buffer
   out.u16(1);
   out.bytes(Buffer.alloc(6));
   out.bytes(query.question);
-  out.remember(query.name, HEADER_OCTETS);
+  out.registerName(query.name, HEADER_OCTETS);
   const start = out.length;
   const counts = [countOf(reply.answer), countOf(reply.authority), 0];
   const fits = writeAll(reply.answer, out, available) && writeAll(reply.authority, out, available);
   if (fits) counts[2] = writeWhatFits(reply.additional, out, available);
   if (!fits || (reply.glue === true && counts[2] !== countOf(reply.additional))) {
-    out.cut(start);
+    out.truncate(start);
     counts.fill(0);
     out.setU16(2, RESPONSE | (reply.authoritative ? AA : 0) | TC | (query.header.flags & RD) | (reply.rcode & 15));
   }
@@ -75,7 +75,7 @@ export function writeReply(query: Query, reply: DnsReply, limit: number): Buffer
 }
 
 /** Reply to a message with an unreadable question or an unknown opcode: the header only. */
-export function writeBareHeader({ id, opcode, flags }: Header, rcode: number): Buffer {
+export function writeHeaderOnlyReply({ id, opcode, flags }: Header, rcode: number): Buffer {
   const reply = Buffer.alloc(HEADER_OCTETS);
   reply.writeUInt16BE(id, 0);
   reply.writeUInt16BE(RESPONSE | (opcode << 11) | (flags & RD) | rcode, 2);
@@ -95,7 +95,7 @@ function writeWhatFits(sets: readonly RecordSet[], out: WireWriter, available: n
   for (const set of sets) {
     const before = out.length;
     if (writeSet(set, out, available)) written += set.data.length;
-    else out.cut(before);
+    else out.truncate(before);
   }
   return written;
 }
@@ -107,12 +107,12 @@ function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, availab
       out.u16(type);
       out.u16(1);
       out.u32(ttl);
-      out.sized(() => write(out));
+      out.lengthPrefixed(() => write(out));
       if (out.length > available) return false;
     }
     return true;
   } catch (err) {
-    if (err instanceof MessageFull) return false;
+    if (err instanceof MessageTooLarge) return false;
     throw err;
   }
 }
@@ -124,7 +124,7 @@ function writeOpt(ok: boolean, { rcode, reason }: DnsReply, out: WireWriter): vo
   out.u8(rcode >> 4);
   out.u8(0);
   out.u16(ok ? 0x8000 : 0);
-  out.sized(() => {
+  out.lengthPrefixed(() => {
     if (reason === undefined) return;
     const text = Buffer.from(reason.text);
     out.u16(EDE);

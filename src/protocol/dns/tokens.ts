@@ -15,7 +15,7 @@ export interface MasterFileEntry {
   /** First line, counted from 1. */
   line: number;
   /** The entry begins with white space and inherits the owner of the previous record. */
-  blank: boolean;
+  inheritsOwner: boolean;
   tokens: MasterFileToken[];
   /** Last comment on the entry's lines, without the semicolon, as decoded text. */
   comment: string;
@@ -26,7 +26,7 @@ export function* entries(text: string): Generator<MasterFileEntry> {
   let line = 1;
   let depth = 0;
   let opened = 0;
-  let entry: MasterFileEntry = { line, blank: false, tokens: [], comment: "" };
+  let entry: MasterFileEntry = { line, inheritsOwner: false, tokens: [], comment: "" };
   for (let at = 0; at < text.length;) {
     const char = text[at]!;
     if (char === "\n" || (char === "\r" && text[at + 1] === "\n")) {
@@ -34,9 +34,9 @@ export function* entries(text: string): Generator<MasterFileEntry> {
       line++;
       if (depth > 0) continue;
       if (entry.tokens.length > 0) yield entry;
-      entry = { line, blank: false, tokens: [], comment: "" };
+      entry = { line, inheritsOwner: false, tokens: [], comment: "" };
     } else if (char === " " || char === "\t" || char === "\r") {
-      if (entry.tokens.length === 0 && depth === 0) entry.blank = true;
+      if (entry.tokens.length === 0 && depth === 0) entry.inheritsOwner = true;
       at++;
     } else if (char === ";") {
       const end = endOfLine(text, at);

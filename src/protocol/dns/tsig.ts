@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { readDnsMessage } from "./message.ts";
-import { MalformedMessage, type RawRecord, readPlainName } from "./wire-reader.ts";
+import { MalformedMessage, type RawRecord, readUncompressedName } from "./wire-reader.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
 /** Algorithms in RFC 8945 6 without a known weakness. */
@@ -34,7 +34,7 @@ export type TsigVerdict = "good" | "unsigned" | "forged" | "badSignature" | "bad
 const TSIG = 250;
 const ANY = 255;
 const FUDGE_S = 300;
-const COMPLAINTS = new Map<number, TsigVerdict>([
+const REPORTED_ERRORS = new Map<number, TsigVerdict>([
   [16, "badSignature"],
   [17, "badKey"],
   [18, "badTime"],
@@ -53,7 +53,7 @@ export function signMessage(message: Buffer, key: TsigKey, now: number): { signe
   out.u16(TSIG);
   out.u16(ANY);
   out.u32(0);
-  out.sized(() => {
+  out.lengthPrefixed(() => {
     out.name(key.algorithm, false);
     writeTime(time, out);
     out.u16(mac.length);
@@ -72,7 +72,7 @@ export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now
   const record = readDnsMessage(reply).additionals.at(-1);
   if (record?.type !== TSIG) return "unsigned";
   const tsig = readTsig(record);
-  const complaint = COMPLAINTS.get(tsig.error);
+  const complaint = REPORTED_ERRORS.get(tsig.error);
   // An error about the key or signature cannot be signed; an error about the time is signed.
   if (tsig.mac.length === 0) return complaint ?? "unsigned";
   const stripped = Buffer.from(reply.subarray(0, record.start));
@@ -110,7 +110,7 @@ function writeTime(time: number, out: WireWriter): void {
 }
 
 function readTsig({ data }: RawRecord) {
-  const { end: at } = readPlainName(data, 0);
+  const { end: at } = readUncompressedName(data, 0);
   const need = (length: number) => {
     if (data.length < length) throw new MalformedMessage("the data of TSIG ends too early");
   };

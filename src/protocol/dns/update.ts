@@ -29,7 +29,7 @@ const UPDATE = 5;
 const NONE = 254;
 const ANY_TYPE = 255;
 
-/** Writes a message of opcode UPDATE. Throws MessageFull. */
+/** Writes a message of opcode UPDATE. Throws MessageTooLarge. */
 export const writeUpdate = ({ id, zone, prerequisites, steps }: Update): Buffer =>
   writeMessage({
     id,

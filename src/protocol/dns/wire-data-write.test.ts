@@ -83,7 +83,7 @@ describe("names in a message", () => {
     const length = out.length;
     out.name("b.example.com", true);
     assert.equal(out.finish().subarray(length).toString("hex"), "0162c002");
-    out.cut(length);
+    out.truncate(length);
     out.name("x.b.example.com", true);
     assert.equal(out.finish().subarray(length).toString("hex"), "01780162c002");
     out.name("b.example.com", false);

@@ -2,7 +2,7 @@ import type { FieldKind, FieldValue } from "./fields.ts";
 import { checkData, type RecordData } from "./record-data.ts";
 import { layoutOf, type RecordType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
-import { MalformedMessage, type RawRecord, readName, readPlainName } from "./wire-reader.ts";
+import { MalformedMessage, type RawRecord, readName, readUncompressedName } from "./wire-reader.ts";
 
 /** Types whose data can be read from wire format. LOC, HTTPS and SVCB can only be read from text. */
 export type WireType = Exclude<RecordType, "LOC" | "HTTPS" | "SVCB"> | "SOA";
@@ -34,7 +34,7 @@ export function dataFromWire(type: RecordType, bytes: Buffer): RecordData {
   if (type === "LOC" || type === "HTTPS" || type === "SVCB")
     throw new DnsSyntaxError(`data of ${type} cannot be given as octets: write its fields`);
   try {
-    return checkData(type, readFields(bytes, type, 0, bytes.length, readPlainName));
+    return checkData(type, readFields(bytes, type, 0, bytes.length, readUncompressedName));
   } catch (err) {
     throw err instanceof MalformedMessage ? new DnsSyntaxError(err.message) : err;
   }

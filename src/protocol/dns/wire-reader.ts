@@ -39,7 +39,7 @@ interface WireName {
 }
 
 /** Reads a name without compression, as in the question of a query or the data of TSIG. Throws MalformedMessage. */
-export const readPlainName = (message: Buffer, offset: number): WireName => followName(message, offset, 0);
+export const readUncompressedName = (message: Buffer, offset: number): WireName => followName(message, offset, 0);
 
 /** Reads a name that may be compressed (RFC 1035 4.1.4). Throws MalformedMessage. */
 export const readName = (message: Buffer, offset: number): WireName => followName(message, offset, MAX_POINTERS);

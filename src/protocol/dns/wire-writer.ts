@@ -12,25 +12,25 @@ export interface WireWriter {
    */
   name(name: string, compress: boolean): void;
   /** Records that `name` is written at `offset`, so that later names can point to it. */
-  remember(name: string, offset: number): void;
+  registerName(name: string, offset: number): void;
   /** Writes the output of `write`, preceded by its length as two octets. */
-  sized(write: () => void): void;
+  lengthPrefixed(write: () => void): void;
   setU16(offset: number, value: number): void;
   /** Discards everything from offset `length` on. */
-  cut(length: number): void;
+  truncate(length: number): void;
   finish(): Buffer;
 }
 
 /** RFC 1035 4.1.4: a pointer has 14 bits. */
 const MAX_POINTER = 0x3fff;
 /** Maximum message length: the TCP length field has two octets. */
-export const MAX_MESSAGE = 65_535;
+export const MAX_MESSAGE_OCTETS = 65_535;
 
-export class MessageFull extends Error {
-  override readonly name = "MessageFull";
+export class MessageTooLarge extends Error {
+  override readonly name = "MessageTooLarge";
 }
 
-/** The methods throw MessageFull if the message would exceed MAX_MESSAGE. */
+/** The methods throw MessageTooLarge if the message would exceed MAX_MESSAGE_OCTETS. */
 export function createWireWriter(): WireWriter {
   let buffer = Buffer.allocUnsafe(1024);
   let length = 0;
@@ -39,9 +39,13 @@ export function createWireWriter(): WireWriter {
   function reserve(octets: number): number {
     const at = length;
     length += octets;
-    if (length > MAX_MESSAGE) throw new MessageFull(`a DNS message holds at most ${MAX_MESSAGE} octets`);
+    if (length > MAX_MESSAGE_OCTETS)
+      throw new MessageTooLarge(`a DNS message holds at most ${MAX_MESSAGE_OCTETS} octets`);
     if (length > buffer.length)
-      buffer = Buffer.concat([buffer.subarray(0, at)], Math.min(MAX_MESSAGE, Math.max(2 * buffer.length, length)));
+      buffer = Buffer.concat(
+        [buffer.subarray(0, at)],
+        Math.min(MAX_MESSAGE_OCTETS, Math.max(2 * buffer.length, length)),
+      );
     return at;
   }
 
@@ -82,7 +86,7 @@ export function createWireWriter(): WireWriter {
       const end = reserve(1);
       buffer[end] = 0;
     },
-    remember(name, offset) {
+    registerName(name, offset) {
       let at = offset;
       for (let rest = name; rest !== "" && at <= MAX_POINTER;) {
         names.set(rest, at);
@@ -92,13 +96,13 @@ export function createWireWriter(): WireWriter {
         rest = dot === -1 ? "" : rest.slice(dot + 1);
       }
     },
-    sized(write) {
+    lengthPrefixed(write) {
       const at = reserve(2);
       write();
       buffer.writeUInt16BE(length - at - 2, at);
     },
     setU16: (offset, value) => void buffer.writeUInt16BE(value, offset),
-    cut(to) {
+    truncate(to) {
       length = to;
       for (const [name, offset] of names) if (offset >= to) names.delete(name);
     },

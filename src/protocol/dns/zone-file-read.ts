@@ -1,7 +1,7 @@
 import { messageOf } from "../../kernel/index.ts";
 import { normalName } from "./names.ts";
 import { absoluteName, readData, readOpaque, RecordDataError, type RecordData } from "./record-data.ts";
-import { isRecordType, isTypeWord, typeWord } from "./record-types.ts";
+import { isRecordType, isTypeMnemonic, canonicalType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import { entries, type MasterFileEntry, type MasterFileToken } from "./tokens.ts";
 import { dataFromWire } from "./wire-data.ts";
@@ -46,7 +46,7 @@ export function readZoneFile(text: string, { origin, maxRecords = 200_000, maxPr
     // Some editors add a byte order mark.
     for (const entry of entries(text.replace(/^\uFEFF/, ""))) {
       try {
-        if (isDirective(entry)) obey(entry, state);
+        if (isDirective(entry)) applyDirective(entry, state);
         else records.push(readRecord(entry, state));
       } catch (err) {
         if (!(err instanceof DnsSyntaxError)) throw err;
@@ -78,15 +78,15 @@ interface State {
   owner: string | undefined;
 }
 
-const isDirective = ({ blank, tokens }: MasterFileEntry) =>
-  !blank && !tokens[0]!.quoted && tokens[0]!.text.startsWith("$");
+const isDirective = ({ inheritsOwner, tokens }: MasterFileEntry) =>
+  !inheritsOwner && !tokens[0]!.quoted && tokens[0]!.text.startsWith("$");
 
-function obey({ tokens: [word, value, extra] }: MasterFileEntry, state: State): void {
+function applyDirective({ tokens: [word, value, extra] }: MasterFileEntry, state: State): void {
   const directive = word!.text.toUpperCase();
   if (value === undefined || (extra !== undefined && directive !== "$INCLUDE" && directive !== "$GENERATE"))
     throw new DnsSyntaxError(`${directive} requires exactly one value`);
   if (directive === "$ORIGIN") state.origin = normalName(absoluteName(value, state.apex, state.origin));
-  else if (directive === "$TTL") state.defaultTtl = needTtl(value.text);
+  else if (directive === "$TTL") state.defaultTtl = parseTtl(value.text);
   else if (directive === "$INCLUDE")
     throw new DnsSyntaxError("$INCLUDE is not supported: insert the records of that file instead");
   else if (directive === "$GENERATE")
@@ -94,9 +94,9 @@ function obey({ tokens: [word, value, extra] }: MasterFileEntry, state: State): 
   else throw new DnsSyntaxError(`unknown directive ${directive}`);
 }
 
-function readRecord({ line, blank, tokens, comment }: MasterFileEntry, state: State): ZoneFileRecord {
+function readRecord({ line, inheritsOwner, tokens, comment }: MasterFileEntry, state: State): ZoneFileRecord {
   let at = 0;
-  if (!blank) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
+  if (!inheritsOwner) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
   if (state.owner === undefined)
     throw new DnsSyntaxError("the first record has no owner name: the line starts with white space");
   const { ttl: stated, type, end } = readHead(tokens, at);
@@ -125,8 +125,8 @@ function readHead(tokens: MasterFileToken[], from: number): { ttl: number | unde
     else if (["CH", "HS", "CS"].includes(word) || (/^CLASS\d+$/.test(word) && word !== "CLASS1"))
       throw new DnsSyntaxError(`class ${word} is not supported; use IN`);
     else if (word === "CLASS1" && !inClass) inClass = true;
-    else if (ttl === undefined && isTtl(word)) ttl = needTtl(word);
-    else if (isTypeWord(word)) return { ttl, type: typeWord(word), end: at + 1 };
+    else if (ttl === undefined && isTtl(word)) ttl = parseTtl(word);
+    else if (isTypeMnemonic(word)) return { ttl, type: canonicalType(word), end: at + 1 };
     else throw new DnsSyntaxError(`expected a record type, found ${JSON.stringify(tokens[at]!.text)}`);
   }
   throw new DnsSyntaxError("the line ends before the record type");
@@ -135,7 +135,7 @@ function readHead(tokens: MasterFileToken[], from: number): { ttl: number | unde
 /** The SOA record is only used for a TTL: its last number is the default for records without one (RFC 1035 3.3.13). */
 function soa(record: ZoneFileRecord, rest: MasterFileToken[], state: State): ZoneFileRecord {
   if (rest.length !== 7) throw new DnsSyntaxError("an SOA record must have seven fields");
-  const minimum = needTtl(rest[6]!.text);
+  const minimum = parseTtl(rest[6]!.text);
   state.lastTtl ??= minimum;
   return { ...record, ttl: record.ttl ?? minimum };
 }
@@ -146,7 +146,7 @@ const UNITS: Record<string, number> = { S: 1, M: 60, H: 3600, D: 86_400, W: 604_
 const MAX_TTL = 2 ** 31 - 1;
 
 /** Reads a TTL in seconds, or in BIND's `1h30m` form. */
-function needTtl(text: string): number {
+function parseTtl(text: string): number {
   const word = text.toUpperCase();
   if (!isTtl(word)) throw new DnsSyntaxError(`expected a TTL, found ${JSON.stringify(text)}`);
   const seconds = /^\d+$/.test(word)

@@ -28,7 +28,7 @@ export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | und
     .toString("latin1", 0, MAX_TEXT)
     .split(/\r?\n/, MAX_LINES)
     .map((line) => line.slice(0, MAX_LINE));
-  const cut = lines.findIndex((line) => COPY_BELOW.test(line));
+  const cut = lines.findIndex((line) => ORIGINAL_MESSAGE_MARKER.test(line));
   const reported = cut === -1 ? lines : lines.slice(0, cut);
   const recipients = failedRecipients(fields, reported);
   if (recipients.length === 0) return undefined;
@@ -40,7 +40,8 @@ export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | und
 const SERVER_NAMES = /^(?:mailer-daemon|postmaster|mail-daemon|maildaemon|mdaemon)$/i;
 const BOUNCE_SUBJECTS =
   /\b(?:undeliver(?:able|ed)|delivery (?:status notification|failure|has failed|failed)|failure notice|returned mail|mail delivery (?:failed|subsystem|error)|could not be delivered|delivery error|nondeliverable)\b/i;
-const COPY_BELOW = /^-{2,}\s*(?:below this line is a copy|this is a copy of|original message|the following message)/i;
+const ORIGINAL_MESSAGE_MARKER =
+  /^-{2,}\s*(?:below this line is a copy|this is a copy of|original message|the following message)/i;
 
 function looksLikeBounce(fields: HeaderField[]): boolean {
   if (headerValue(fields, "x-failed-recipients") !== undefined) return true;

@@ -1,5 +1,5 @@
 import { boundaryOf, mediaTypeOf } from "../mime/index.ts";
-import { headerValue, readHeader, createHeaderEnd, type HeaderField } from "../rfc5322/index.ts";
+import { headerValue, readHeader, createHeaderEndFinder, type HeaderField } from "../rfc5322/index.ts";
 
 /** A leaf part of a message, as needed to read reports: type, header fields and decoded body. */
 export interface Part {
@@ -30,12 +30,12 @@ function walk(bytes: Buffer, leaves: Part[], depth: number): void {
     ? boundaryOf(headerValue(part.fields, "content-type") ?? "")
     : undefined;
   if (boundary === undefined || depth >= MAX_DEPTH) return void leaves.push({ ...part, body: decoded(part) });
-  for (const inner of pieces(part.body, boundary)) walk(inner, leaves, depth + 1);
+  for (const inner of splitMultipart(part.body, boundary)) walk(inner, leaves, depth + 1);
 }
 
 function splitPart(bytes: Buffer): Part {
   // A part without header fields begins with the empty line.
-  const end = /^\r?\n/.test(bytes.toString("latin1", 0, 2)) ? 0 : (createHeaderEnd().push(bytes) ?? bytes.length);
+  const end = /^\r?\n/.test(bytes.toString("latin1", 0, 2)) ? 0 : (createHeaderEndFinder().push(bytes) ?? bytes.length);
   const reading = readHeader(bytes.subarray(0, Math.min(end, LIMITS.maxBytes)), LIMITS);
   const fields = reading.ok ? reading.fields : [];
   const skip = bytes[end] === 0x0d ? 2 : 1;
@@ -43,7 +43,7 @@ function splitPart(bytes: Buffer): Part {
 }
 
 /** RFC 2046 5.1.1: returns the bodies between boundary lines; a truncated part is included as far as it is present. */
-function pieces(body: Buffer, boundary: string): Buffer[] {
+function splitMultipart(body: Buffer, boundary: string): Buffer[] {
   const found: Buffer[] = [];
   const delimiter = Buffer.from(`--${boundary}`, "latin1");
   let from = -1;

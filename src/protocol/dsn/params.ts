@@ -43,12 +43,12 @@ export function readMailRequest(params: readonly string[]): Reading<MailRequest>
   const value: MailRequest = {};
   if (ret !== undefined) {
     const requested = ret.toUpperCase();
-    if (requested !== "FULL" && requested !== "HDRS") return refused("RET is FULL or HDRS");
+    if (requested !== "FULL" && requested !== "HDRS") return rejected("RET is FULL or HDRS");
     value.ret = requested;
   }
   if (envid !== undefined) {
     const id = envid.length <= MAX_ENVID && envid !== "" ? decodeXtext(envid) : undefined;
-    if (id === undefined) return refused(`ENVID must be xtext of 1 to ${MAX_ENVID} characters`);
+    if (id === undefined) return rejected(`ENVID must be xtext of 1 to ${MAX_ENVID} characters`);
     value.envid = id;
   }
   return { ok: true, value };
@@ -64,12 +64,12 @@ export function readRecipientRequest(params: readonly string[]): Reading<Recipie
     const words = notify.toUpperCase().split(",");
     const events = words.every((word) => word === "SUCCESS" || word === "FAILURE" || word === "DELAY");
     if (words.join() !== "NEVER" && !events)
-      return refused("NOTIFY must be NEVER, or a list of SUCCESS, FAILURE, DELAY");
+      return rejected("NOTIFY must be NEVER, or a list of SUCCESS, FAILURE, DELAY");
     value.notify = [...new Set(words)] as DsnEvent[];
   }
   if (orcpt !== undefined) {
     const original = orcpt.length <= MAX_ORCPT ? readOriginal(orcpt) : undefined;
-    if (original === undefined) return refused("ORCPT must be an address type, a semicolon and the address as xtext");
+    if (original === undefined) return rejected("ORCPT must be an address type, a semicolon and the address as xtext");
     value.orcpt = `${original.type};${original.address}`;
   }
   return { ok: true, value };
@@ -127,11 +127,11 @@ function valuesOf<Name extends string>(
     const name = (equals === -1 ? param : param.slice(0, equals)).toUpperCase() as Name;
     if (!names.includes(name)) continue;
     // 5.1 (b): a repeated parameter is a syntax error.
-    if (value[name] !== undefined) return refused(`duplicate parameter ${name}`);
-    if (equals === -1) return refused(`${name} requires a value`);
+    if (value[name] !== undefined) return rejected(`duplicate parameter ${name}`);
+    if (equals === -1) return rejected(`${name} requires a value`);
     value[name] = param.slice(equals + 1);
   }
   return { ok: true, value };
 }
 
-const refused = (why: string) => ({ ok: false as const, why });
+const rejected = (why: string) => ({ ok: false as const, why });

@@ -1,6 +1,6 @@
 import { PACKET, readEnhanced } from "./enhanced.ts";
 import { FlvError } from "./violation.ts";
-import { printable } from "./video.ts";
+import { printableFourCc } from "./video.ts";
 
 type FlvAudioCodec = "aac" | "opus" | "mp3";
 
@@ -52,7 +52,7 @@ function readExtended(bytes: Buffer): FlvAudio {
   const found = readEnhanced("audio", bytes[0]! & 15, bytes);
   if (found === undefined || found.type > PACKET.codedFrames) return OTHER;
   const codec = FOUR_CC[found.fourCc];
-  if (codec === undefined) return { kind: "unknown", codec: printable(found.fourCc) };
+  if (codec === undefined) return { kind: "unknown", codec: printableFourCc(found.fourCc) };
   return found.type === PACKET.sequenceStart ? configOf(codec, found.body) : frame(codec, found.body);
 }
 
@@ -71,7 +71,7 @@ export function writeAudioConfig(codec: FlvAudioCodec, config: Buffer): Buffer |
 }
 
 /** Fixed octets that precede the data of a frame. */
-export const frameHead = (codec: FlvAudioCodec): Buffer => FRAME_HEAD[codec];
+export const audioFrameHeader = (codec: FlvAudioCodec): Buffer => FRAME_HEAD[codec];
 
 const extended = (type: number) =>
   Buffer.concat([Buffer.from([(FORMAT.extended << 4) | type]), Buffer.from("Opus", "latin1")]);

@@ -4,14 +4,14 @@ import * as fc from "fast-check";
 import {
   FlvError,
   flvHeader,
-  frameHead,
-  pictureHead,
+  audioFrameHeader,
+  videoFrameHeader,
   readAudio,
   readTags,
   readVideo,
-  soundOfAac,
-  soundOfMp3,
-  soundOfOpus,
+  aacFormat,
+  mp3Format,
+  opusFormat,
   writeAudioConfig,
   writeTag,
   writeVideoConfig,
@@ -29,7 +29,7 @@ test("frames and configurations of every video codec are read back as written", 
       (codec, key, composition, data) => {
         assert.deepEqual(readVideo(writeVideoConfig(codec, data)), { kind: "config", codec, config: data });
         const shown = codec === "h264" || codec === "hevc" ? composition : 0;
-        assert.deepEqual(readVideo(Buffer.concat([pictureHead(codec, { key, composition }), data])), {
+        assert.deepEqual(readVideo(Buffer.concat([videoFrameHeader(codec, { key, composition }), data])), {
           kind: "picture",
           codec,
           key,
@@ -44,7 +44,7 @@ test("frames and configurations of every video codec are read back as written", 
 test("audio of every codec is read back as written", () => {
   fc.assert(
     fc.property(fc.constantFrom("aac" as const, "opus" as const, "mp3" as const), octets, (codec, data) => {
-      assert.deepEqual(readAudio(Buffer.concat([frameHead(codec), data])), { kind: "frame", codec, data });
+      assert.deepEqual(readAudio(Buffer.concat([audioFrameHeader(codec), data])), { kind: "frame", codec, data });
       const config = writeAudioConfig(codec, data);
       if (codec === "mp3") assert.equal(config, undefined);
       else assert.deepEqual(readAudio(config!), { kind: "config", codec, config: data });
@@ -56,14 +56,7 @@ test("invalid data is either read or rejected with FlvError", () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 60 }),
-      fc.constantFrom(
-        readAudio,
-        readVideo,
-        (bytes: Buffer) => [...readTags(bytes)],
-        soundOfAac,
-        soundOfMp3,
-        soundOfOpus,
-      ),
+      fc.constantFrom(readAudio, readVideo, (bytes: Buffer) => [...readTags(bytes)], aacFormat, mp3Format, opusFormat),
       (bytes, read) => {
         try {
           read(Buffer.from(bytes));
@@ -106,15 +99,15 @@ test("reports the names of known but unsupported codecs", () => {
 });
 
 test("sample rates and channels of audio are read", () => {
-  assert.deepEqual(soundOfAac(Buffer.from([0x11, 0x90])), { sampleRate: 48_000, channels: 2 });
-  assert.deepEqual(soundOfAac(Buffer.from([0x12, 0x08, 0x56, 0xe5])), { sampleRate: 44_100, channels: 1 });
+  assert.deepEqual(aacFormat(Buffer.from([0x11, 0x90])), { sampleRate: 48_000, channels: 2 });
+  assert.deepEqual(aacFormat(Buffer.from([0x12, 0x08, 0x56, 0xe5])), { sampleRate: 44_100, channels: 1 });
   // Bit fields with a 24-bit rate: 5 bits with the value 2, 4 bits with 15, 24 bits with 48,000, 4 bits with 6.
-  assert.deepEqual(soundOfAac(Buffer.from([0x17, 0x80, 0x5d, 0xc0, 0x30])), { sampleRate: 48_000, channels: 6 });
-  assert.equal(soundOfAac(Buffer.from([0x16, 0x90])), undefined);
-  assert.equal(soundOfAac(Buffer.from([0x11])), undefined);
-  assert.deepEqual(soundOfMp3(Buffer.from([0xff, 0xfb, 0x94, 0xc4])), { sampleRate: 48_000, channels: 1 });
-  assert.equal(soundOfMp3(Buffer.from("ID3x")), undefined);
-  assert.deepEqual(soundOfOpus(Buffer.from("OpusHead\x01\x01", "latin1")), { sampleRate: 48_000, channels: 1 });
+  assert.deepEqual(aacFormat(Buffer.from([0x17, 0x80, 0x5d, 0xc0, 0x30])), { sampleRate: 48_000, channels: 6 });
+  assert.equal(aacFormat(Buffer.from([0x16, 0x90])), undefined);
+  assert.equal(aacFormat(Buffer.from([0x11])), undefined);
+  assert.deepEqual(mp3Format(Buffer.from([0xff, 0xfb, 0x94, 0xc4])), { sampleRate: 48_000, channels: 1 });
+  assert.equal(mp3Format(Buffer.from("ID3x")), undefined);
+  assert.deepEqual(opusFormat(Buffer.from("OpusHead\x01\x01", "latin1")), { sampleRate: 48_000, channels: 1 });
 });
 
 test("tags of a file are read, with times above 2^24", () => {

@@ -1,5 +1,5 @@
 /** Audio format declared by a stream. */
-interface Sound {
+interface AudioFormat {
   sampleRate: number;
   channels: number;
 }
@@ -14,7 +14,7 @@ const EXPLICIT_RATE = 15;
  * Returns the format in an AudioSpecificConfig (ISO 14496-3, 1.6.2.1); undefined if it is invalid or does not declare
  * its channels.
  */
-export function soundOfAac(config: Buffer): Sound | undefined {
+export function aacFormat(config: Buffer): AudioFormat | undefined {
   if (config.length < 2) return undefined;
   const bits = Buffer.alloc(8);
   config.copy(bits, 0, 0, 8);
@@ -39,14 +39,14 @@ const MONO = 3;
 /**
  * Returns the format in an MPEG audio frame header (ISO 11172-3, 2.4.1.3); undefined if the data is not such a header.
  */
-export function soundOfMp3(frame: Buffer): Sound | undefined {
+export function mp3Format(frame: Buffer): AudioFormat | undefined {
   if (frame.length < 4 || frame.readUInt16BE(0) < 0xffe0) return undefined;
   const sampleRate = MP3_RATES[(frame[1]! >> 3) & 3]?.[(frame[2]! >> 2) & 3];
   return sampleRate === undefined ? undefined : { sampleRate, channels: frame[3]! >> 6 === MONO ? 1 : 2 };
 }
 
 /** Returns the format in an OpusHead (RFC 7845, 5.1). Opus always decodes at 48 kHz, regardless of its source. */
-export const soundOfOpus = (head: Buffer): Sound => ({
+export const opusFormat = (head: Buffer): AudioFormat => ({
   sampleRate: 48_000,
   channels: head.length > 9 && head.toString("latin1", 0, 8) === "OpusHead" ? Math.max(1, head[9]!) : 2,
 });

@@ -9,7 +9,7 @@ export interface FlvTag {
 }
 
 const TAG_HEADER = 11;
-const BEHIND = 4;
+const PREVIOUS_TAG_SIZE = 4;
 /**
  * File header (E.2) and the size field before the first tag. Readers wait for all streams that the header announces.
  */
@@ -17,7 +17,7 @@ export const flvHeader = ({ video, audio }: { video: boolean; audio: boolean }):
   Buffer.from([0x46, 0x4c, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0]);
 
 export function writeTag({ type, time, data }: FlvTag): Buffer {
-  const bytes = Buffer.allocUnsafe(TAG_HEADER + data.length + BEHIND);
+  const bytes = Buffer.allocUnsafe(TAG_HEADER + data.length + PREVIOUS_TAG_SIZE);
   bytes[0] = type;
   bytes.writeUIntBE(data.length, 1, 3);
   // The upper eight bits of the time follow the lower 24.
@@ -44,6 +44,6 @@ export function* readTags(bytes: Buffer): Iterable<FlvTag> {
       time: (bytes.readUIntBE(at + 4, 3) | (bytes[at + 7]! << 24)) >>> 0,
       data: bytes.subarray(from, to),
     };
-    at = to + BEHIND;
+    at = to + PREVIOUS_TAG_SIZE;
   }
 }

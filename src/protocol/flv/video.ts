@@ -58,7 +58,7 @@ function readExtended(type: number, frame: number, bytes: Buffer): FlvVideo {
   const found = readEnhanced("video", type, bytes);
   if (found === undefined || found.type > PACKET.codedFramesX || found.type === PACKET.sequenceEnd) return OTHER;
   const codec = FOUR_CC[found.fourCc];
-  if (codec === undefined) return { kind: "unknown", codec: printable(found.fourCc) };
+  if (codec === undefined) return { kind: "unknown", codec: printableFourCc(found.fourCc) };
   if (found.type === PACKET.sequenceStart) return configOf(codec, found.body);
   if (found.type === PACKET.codedFramesX || !WITH_COMPOSITION.has(codec)) return picture(codec, frame, 0, found.body);
   if (found.body.length < 3) throw new FlvError("a picture is cut off in its header");
@@ -74,7 +74,7 @@ const picture = (codec: FlvVideoCodec, frame: number, composition: number, data:
     : { kind: "picture", codec, key: frame === FRAME.key || frame === FRAME.generatedKey, composition, data };
 
 /** Makes a FourCC printable for error messages. */
-export const printable = (fourCc: string): string => fourCc.replace(/[^\x20-\x7e]/g, "?");
+export const printableFourCc = (fourCc: string): string => fourCc.replace(/[^\x20-\x7e]/g, "?");
 
 /** Writes H.264 in the legacy format, which every reader supports, and other codecs by FourCC (Enhanced RTMP). */
 export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
@@ -86,7 +86,10 @@ export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
 }
 
 /** Octets that precede the data of a frame. */
-export function pictureHead(codec: FlvVideoCodec, { key, composition }: { key: boolean; composition: number }): Buffer {
+export function videoFrameHeader(
+  codec: FlvVideoCodec,
+  { key, composition }: { key: boolean; composition: number },
+): Buffer {
   const frame = key ? FRAME.key : FRAME.inter;
   if (codec === "h264") return Buffer.from([(frame << 4) | AVC, 1, composition >> 16, composition >> 8, composition]);
   const type = extended(frame, PACKET.codedFrames, codec);

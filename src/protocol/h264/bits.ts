@@ -41,7 +41,7 @@ export function createBitReader(bytes: Buffer): BitReader {
 }
 
 /** Removes the emulation prevention octets of a NAL unit (7.3.1). */
-export function withoutEmulation(nal: Buffer): Buffer {
+export function removeEmulationPrevention(nal: Buffer): Buffer {
   if (nal.indexOf(EMULATED) === -1) return nal;
   const out = Buffer.allocUnsafe(nal.length);
   let to = 0;

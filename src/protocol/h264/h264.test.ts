@@ -4,13 +4,13 @@ import * as fc from "fast-check";
 import { needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
 import {
   H264Error,
-  joinLengths,
+  joinLengthPrefixed,
   NAL,
   nalType,
   readAvcConfig,
   readSps,
   splitAnnexB,
-  splitLengths,
+  splitLengthPrefixed,
   writeAvcConfig,
 } from "./index.ts";
 
@@ -81,7 +81,7 @@ describe("parameter sets from actual encoders are read", needsFfmpeg, () => {
     const record = writeAvcConfig(sps, pps);
     assert.deepEqual(readAvcConfig(record), { sps, pps, lengthSize: 4 });
     assert.equal(record.toString("hex", 0, 4), `01${sps[0]!.toString("hex", 1, 4)}`);
-    assert.deepEqual(splitLengths(joinLengths(nals)), nals);
+    assert.deepEqual(splitLengthPrefixed(joinLengthPrefixed(nals)), nals);
   });
 
   test("a truncated or changed parameter set is either rejected with H264Error or read with different values, and never hangs", async () => {
@@ -106,9 +106,9 @@ describe("parameter sets from actual encoders are read", needsFfmpeg, () => {
 });
 
 test("a truncated NAL unit with a length prefix is dropped", () => {
-  const joined = joinLengths([Buffer.from([5, 1, 2]), Buffer.from([1, 9])]);
-  assert.deepEqual(splitLengths(joined.subarray(0, -1)), [Buffer.from([5, 1, 2])]);
-  assert.deepEqual(splitLengths(Buffer.from([0, 0, 0, 0, 0, 0, 0, 1, 9])), [Buffer.from([9])]);
+  const joined = joinLengthPrefixed([Buffer.from([5, 1, 2]), Buffer.from([1, 9])]);
+  assert.deepEqual(splitLengthPrefixed(joined.subarray(0, -1)), [Buffer.from([5, 1, 2])]);
+  assert.deepEqual(splitLengthPrefixed(Buffer.from([0, 0, 0, 0, 0, 0, 0, 1, 9])), [Buffer.from([9])]);
 });
 
 test("start codes of three and four octets separate NAL units of a byte stream", () => {

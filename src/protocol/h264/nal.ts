@@ -17,7 +17,7 @@ export const nalType = (nal: Buffer): number => nal[0]! & 31;
  * Splits NAL units that are each preceded by a length of `lengthSize` octets (ISO 14496-15, 5.3.4.2.1). Stops at a
  * truncated NAL unit.
  */
-export function splitLengths(data: Buffer, lengthSize = 4): Buffer[] {
+export function splitLengthPrefixed(data: Buffer, lengthSize = 4): Buffer[] {
   const nals: Buffer[] = [];
   for (let at = 0; at + lengthSize < data.length;) {
     const length = data.readUIntBE(at, lengthSize);
@@ -30,7 +30,7 @@ export function splitLengths(data: Buffer, lengthSize = 4): Buffer[] {
 }
 
 /** Prepends a four-octet length to each NAL unit. */
-export function joinLengths(nals: readonly Buffer[]): Buffer {
+export function joinLengthPrefixed(nals: readonly Buffer[]): Buffer {
   const joined = Buffer.allocUnsafe(nals.reduce((sum, nal) => sum + 4 + nal.length, 0));
   let at = 0;
   for (const nal of nals) {

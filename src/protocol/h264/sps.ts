@@ -1,4 +1,4 @@
-import { type BitReader, createBitReader, H264Error, withoutEmulation } from "./bits.ts";
+import { type BitReader, createBitReader, H264Error, removeEmulationPrevention } from "./bits.ts";
 
 /** Frame properties read from a sequence parameter set (ITU-T H.264, 7.3.2.1.1 and annex E). */
 interface Sps {
@@ -21,14 +21,14 @@ const WITH_CHROMA = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139,
 /** The Baseline profile has no reordering by definition (A.2.1). */
 const BASELINE = 66;
 /** Maximum accepted width and height in pixels. */
-const LONGEST = 16_384;
+const MAX_DIMENSION = 16_384;
 const MAX_CYCLE = 255;
 const EXTENDED_SHAPE = 255;
 
 /** Reads a sequence parameter set; `nal` includes its header octet. Throws H264Error. */
 export function readSps(nal: Buffer): Sps {
   if ((nal[0]! & 31) !== 7) throw new H264Error("this is no sequence parameter set");
-  const bits = createBitReader(withoutEmulation(nal.subarray(1)));
+  const bits = createBitReader(removeEmulationPrevention(nal.subarray(1)));
   const [profile, compatibility, level] = [bits.bits(8), bits.bits(8), bits.bits(8)];
   bits.ue();
   const chroma = WITH_CHROMA.has(profile) ? readChroma(bits) : 1;
@@ -46,9 +46,16 @@ export function readSps(nal: Buffer): Sps {
   // Equations 6-19 to 6-22: cropping is specified in chroma samples, doubled vertically for fields.
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = units * 16 * rows - (top + bottom) * (chroma === 1 ? 2 : 1) * rows;
-  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST)
+  if (width < 1 || height < 1 || width > MAX_DIMENSION || height > MAX_DIMENSION)
     throw new H264Error(`pictures of ${width} by ${height} pixels`);
-  return { profile, compatibility, level, width, height, reordered: profile === BASELINE ? 0 : readReordered(bits) };
+  return {
+    profile,
+    compatibility,
+    level,
+    width,
+    height,
+    reordered: profile === BASELINE ? 0 : readMaxReorderFrames(bits),
+  };
 }
 
 function readChroma(bits: BitReader): number {
@@ -83,7 +90,7 @@ function skipPictureOrder(bits: BitReader): void {
 }
 
 /** Reads max_num_reorder_frames, near the end of the VUI parameters (E.1.1). */
-function readReordered(bits: BitReader): number | undefined {
+function readMaxReorderFrames(bits: BitReader): number | undefined {
   if (!bits.flag()) return undefined;
   if (bits.flag() && bits.bits(8) === EXTENDED_SHAPE) bits.bits(32);
   if (bits.flag()) bits.flag();

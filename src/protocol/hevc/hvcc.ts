@@ -11,10 +11,10 @@ const FIXED = 23;
 export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], pps: readonly Buffer[]): Buffer {
   const [first] = sps;
   if (first === undefined || vps.length === 0 || pps.length === 0) throw new H264Error("there is no parameter set");
-  const { general, layers, nested, chroma, lumaBits, chromaBits } = readHevcSps(first);
+  const { profileTierLevel, temporalLayers, temporalIdNested, chroma, lumaBits, chromaBits } = readHevcSps(first);
   const head = Buffer.alloc(FIXED);
   head[0] = 1;
-  general.copy(head, 1);
+  profileTierLevel.copy(head, 1);
   head.set(
     [
       0xf0,
@@ -25,7 +25,7 @@ export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], 
       0xf8 | (chromaBits - 8),
       0,
       0,
-      (layers << 3) | (nested ? 4 : 0) | 3,
+      (temporalLayers << 3) | (temporalIdNested ? 4 : 0) | 3,
       3,
     ],
     13,

@@ -1,12 +1,12 @@
-import { createBitReader, H264Error, withoutEmulation } from "../h264/bits.ts";
+import { createBitReader, H264Error, removeEmulationPrevention } from "../h264/bits.ts";
 import { HEVC_NAL, hevcNalType } from "./nal.ts";
 
 /** Frame properties read from a sequence parameter set (ITU-T H.265, 7.3.2.2.1). */
 interface HevcSps {
   /** The twelve raw octets for profile, tier and level (7.3.3). */
-  general: Buffer;
-  layers: number;
-  nested: boolean;
+  profileTierLevel: Buffer;
+  temporalLayers: number;
+  temporalIdNested: boolean;
   chroma: number;
   /** Bit depths of luma and chroma samples. */
   lumaBits: number;
@@ -16,7 +16,7 @@ interface HevcSps {
   height: number;
 }
 
-const LONGEST = 16_384;
+const MAX_DIMENSION = 16_384;
 /** Octets before the general fields: the NAL unit header, and one octet with the VPS id and the layer count. */
 const BEFORE = 3;
 
@@ -24,11 +24,11 @@ const BEFORE = 3;
 export function readHevcSps(nal: Buffer): HevcSps {
   if (nal.length < 2 || hevcNalType(nal) !== HEVC_NAL.sps)
     throw new H264Error("this is no sequence parameter set of HEVC");
-  const plain = withoutEmulation(nal);
+  const plain = removeEmulationPrevention(nal);
   const bits = createBitReader(plain.subarray(2));
   bits.bits(4);
   const sublayers = bits.bits(3);
-  const nested = bits.flag();
+  const temporalIdNested = bits.flag();
   for (let i = 0; i < 12; i++) bits.bits(8);
   skipSublayers(bits, sublayers);
   bits.ue();
@@ -40,14 +40,14 @@ export function readHevcSps(nal: Buffer): HevcSps {
   // 7.4.3.2.1: cropping is specified in chroma samples.
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = down - (top + bottom) * (chroma === 1 ? 2 : 1);
-  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST)
+  if (width < 1 || height < 1 || width > MAX_DIMENSION || height > MAX_DIMENSION)
     throw new H264Error(`pictures of ${width} by ${height} pixels`);
   const [lumaBits, chromaBits] = [bits.ue() + 8, bits.ue() + 8];
   if (lumaBits > 16 || chromaBits > 16) throw new H264Error(`samples of ${lumaBits} and ${chromaBits} bits`);
   return {
-    general: Buffer.from(plain.subarray(BEFORE, BEFORE + 12)),
-    layers: sublayers + 1,
-    nested,
+    profileTierLevel: Buffer.from(plain.subarray(BEFORE, BEFORE + 12)),
+    temporalLayers: sublayers + 1,
+    temporalIdNested,
     chroma,
     lumaBits,
     chromaBits,

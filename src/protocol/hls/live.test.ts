@@ -13,8 +13,8 @@ const LOW: LivePlaylist = {
     partTarget: 0.333,
     partHoldBack: 0.999,
     holdBack: 6,
-    hint: "9.1.m4s",
-    reports: [{ uri: "audio.m3u8", lastSequence: 9, lastPart: 0 }],
+    preloadHint: "9.1.m4s",
+    renditionReports: [{ uri: "audio.m3u8", lastSequence: 9, lastPart: 0 }],
   },
   segments: [
     { uri: "7.m4s", duration: 2, init: "init-a.mp4", at: AT },

@@ -39,9 +39,9 @@ export interface LowLatency {
   partHoldBack: number;
   holdBack: number;
   /** URL of the next part. Absent if it is unknown whether there will be one. */
-  hint?: string;
+  preloadHint?: string;
   /** Latest segment and part of the other renditions (4.4.5.4). */
-  reports?: readonly { uri: string; lastSequence: number; lastPart?: number }[];
+  renditionReports?: readonly { uri: string; lastSequence: number; lastPart?: number }[];
 }
 
 export interface LiveHlsSegment {
@@ -111,9 +111,9 @@ export function writeLivePlaylist(playlist: LivePlaylist): string {
   }
   if (open !== undefined && ended === undefined) head(open);
   if (ended !== undefined) lines.push("#EXT-X-ENDLIST");
-  else if (lowLatency?.hint !== undefined)
-    lines.push(`#EXT-X-PRELOAD-HINT:${attributeList({ TYPE: "PART", URI: { quoted: lowLatency.hint } })}`);
-  for (const { uri, lastSequence, lastPart } of (ended === undefined && lowLatency?.reports) || [])
+  else if (lowLatency?.preloadHint !== undefined)
+    lines.push(`#EXT-X-PRELOAD-HINT:${attributeList({ TYPE: "PART", URI: { quoted: lowLatency.preloadHint } })}`);
+  for (const { uri, lastSequence, lastPart } of (ended === undefined && lowLatency?.renditionReports) || [])
     lines.push(
       `#EXT-X-RENDITION-REPORT:${attributeList({ URI: { quoted: uri }, "LAST-MSN": lastSequence, "LAST-PART": lastPart })}`,
     );

@@ -75,16 +75,16 @@ function scan(text: Buffer, at: number[]): { entities: string[]; contents: strin
   const [header, body] = [text.subarray(0, end), text.subarray(end)];
   const [entities, contents, all]: [string[], string[], Uint8Array[]] = [[], [], []];
   const scanner = createMimeScanner(header, {
-    entity({ index, kind, type, sealed, header: section, blank }) {
-      entities.push(`${kind} ${type}${sealed ? " sealed" : ""}`);
+    entity({ index, kind, type, isProtected, header: section, emptyLine }) {
+      entities.push(`${kind} ${type}${isProtected ? " sealed" : ""}`);
       if (kind === "leaf") contents.push("");
-      all.push(index === 0 ? header : section, blank);
+      all.push(index === 0 ? header : section, emptyLine);
     },
     content(bytes) {
       contents[contents.length - 1] += Buffer.from(bytes).toString("latin1");
       all.push(Buffer.from(bytes));
     },
-    frame: (bytes) => void all.push(Buffer.from(bytes)),
+    structure: (bytes) => void all.push(Buffer.from(bytes)),
     contentEnd() {},
   });
   for (const piece of cut(body, at)) scanner.push(piece);

@@ -14,9 +14,9 @@ export interface Entity {
   /** Raw header section without the empty line. */
   header: Buffer;
   /** The empty line after the header section; zero length if the section was truncated. */
-  blank: Buffer;
+  emptyLine: Buffer;
   /** True inside multipart/signed and multipart/encrypted, which must not be changed in transit (RFC 1847 2.1). */
-  sealed: boolean;
+  isProtected: boolean;
   /** Number of enclosing multiparts. */
   depth: number;
 }
@@ -27,7 +27,7 @@ export interface MimeEvents {
   /** Content of the latest leaf. */
   content(bytes: Uint8Array): void;
   /** Delimiters, preambles and epilogues. */
-  frame(bytes: Uint8Array): void;
+  structure(bytes: Uint8Array): void;
   /** The content of a leaf is complete. */
   contentEnd(): void;
 }
@@ -101,7 +101,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
         ? boundaryOf(fields.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "")
         : undefined;
     const kind = boundary !== undefined ? "multipart" : plain && type === "message/rfc822" ? "message" : "leaf";
-    const sealed = levels.at(-1)?.sealed ?? false;
+    const isProtected = levels.at(-1)?.sealed ?? false;
     events.entity({
       index: entities++,
       kind,
@@ -109,8 +109,8 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
       encoding,
       fields,
       header: block,
-      blank: Buffer.from(blank),
-      sealed,
+      emptyLine: Buffer.from(blank),
+      isProtected,
       depth: levels.length,
     });
     eol = NONE;
@@ -125,7 +125,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
       mode = "frame";
       levels.push({
         delimiter: `--${boundary}`,
-        sealed: sealed || type === "multipart/signed" || type === "multipart/encrypted",
+        sealed: isProtected || type === "multipart/signed" || type === "multipart/encrypted",
       });
     }
   }
@@ -139,8 +139,8 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
     const closes = text !== levels[at]!.delimiter;
     if (mode === "header") endHeader(NONE);
     if (mode === "content") events.contentEnd();
-    events.frame(eol);
-    events.frame(line);
+    events.structure(eol);
+    events.structure(line);
     eol = NONE;
     nested = 0;
     levels.length = closes ? at : at + 1;
@@ -166,7 +166,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   function emit(bytes: Uint8Array) {
     if (bytes.length === 0) return;
     if (mode === "content") events.content(bytes);
-    else events.frame(bytes);
+    else events.structure(bytes);
   }
 
   /** Reads one header line; undefined if it is incomplete. */

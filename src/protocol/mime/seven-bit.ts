@@ -40,11 +40,11 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
     preamble = undefined;
   }
 
-  function settle() {
+  function finishEntity() {
     if (current === undefined) return;
     if (eightBit) actions[current.index] = encodingFor(current);
     // The signature covers the label, so it cannot be changed.
-    else if (!current.sealed && (current.encoding === "8bit" || current.encoding === "binary"))
+    else if (!current.isProtected && (current.encoding === "8bit" || current.encoding === "binary"))
       actions[current.index] = "relabel";
   }
 
@@ -58,7 +58,7 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
       current = entity;
       eightBit = false;
       // After the conversion, a composite contains only ASCII.
-      if (entity.kind !== "leaf") settle();
+      if (entity.kind !== "leaf") finishEntity();
     },
     content(bytes) {
       eightBit ||= !isAscii(bytes);
@@ -66,11 +66,11 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
     },
     contentEnd() {
       if (current?.index === 0) isUtf8 &&= decodes(utf8);
-      settle();
+      finishEntity();
     },
-    frame(bytes) {
+    structure(bytes) {
       if (isAscii(bytes)) return;
-      if (current?.sealed === true) throw new Unencodable(SEALED);
+      if (current?.isProtected === true) throw new Unencodable(SEALED);
       if (preamble !== undefined) preamble.eightBit = true;
     },
   };
@@ -104,8 +104,8 @@ function decodes(decoder: InstanceType<typeof TextDecoder>, bytes?: Uint8Array):
   }
 }
 
-function encodingFor({ type, encoding, sealed }: Entity): Action {
-  if (sealed) throw new Unencodable(SEALED);
+function encodingFor({ type, encoding, isProtected }: Entity): Action {
+  if (isProtected) throw new Unencodable(SEALED);
   // RFC 2045 6.4: clients would not find the parts inside an encoded multipart.
   if (type.startsWith("multipart/"))
     throw new Unencodable("a multipart contains 8-bit data and has no readable boundary");
@@ -141,13 +141,13 @@ export async function* sevenBitBody(
   let encoder: TransferEncoder | undefined;
   let current = 0;
   const events: MimeEvents = {
-    entity({ index, header: section, blank }) {
+    entity({ index, header: section, emptyLine }) {
       current = index;
       const action = actions[index] ?? "keep";
       encoder =
         action === "quoted-printable" ? createQuotedPrintable() : action === "base64" ? createBase64() : undefined;
       if (index > 0) out.push(withEncoding(section, action));
-      out.push(blank);
+      out.push(emptyLine);
     },
     content: (bytes) => void out.push(encoder === undefined ? bytes : encoder.push(bytes)),
     contentEnd() {
@@ -158,7 +158,7 @@ export async function* sevenBitBody(
       encoder = undefined;
     },
     // Preamble and epilogue are not displayed (RFC 2046 5.1.1), so 8-bit octets may be replaced.
-    frame: (bytes) =>
+    structure: (bytes) =>
       void out.push(isAscii(bytes) ? bytes : Buffer.from(bytes).map((octet) => (octet > 127 ? QUESTION_MARK : octet))),
   };
   const scanner = createMimeScanner(header, events);

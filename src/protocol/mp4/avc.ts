@@ -15,7 +15,7 @@ export interface AvcDescription {
 /** Size of the fixed part of a visual sample entry (14496-12, 12.1.3), including the box header. */
 const VISUAL_ENTRY = 86;
 /** Boxes passed on to players: decoder configuration, pixel aspect ratio and colours. */
-const KEPT = ["avcC", "pasp", "colr"];
+const RETAINED_BOXES = ["avcC", "pasp", "colr"];
 const MAX_KEPT = 64 * 1024;
 /** Baseline, main, extended and high profiles always use 4:2:0 with 8 bits. */
 const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
@@ -45,7 +45,7 @@ export function readAvc(description: Buffer): AvcDescription | undefined {
 /** Removes all other boxes from the entry. */
 function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
   const parts = inside
-    .filter(({ type }) => KEPT.includes(type))
+    .filter(({ type }) => RETAINED_BOXES.includes(type))
     .map(({ start, end }) => description.subarray(start, end));
   const entry = Buffer.concat([description.subarray(0, VISUAL_ENTRY), ...parts]);
   if (entry.length > MAX_KEPT)

@@ -45,15 +45,15 @@ export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
 export const findBox = (bytes: Buffer, { body, end }: Pick<Box, "body" | "end">, type: string): Box | undefined =>
   boxesIn(bytes, body, end).find((box) => box.type === type);
 
-export function needBox(bytes: Buffer, inside: Pick<Box, "body" | "end">, type: string): Box {
+export function requireBox(bytes: Buffer, inside: Pick<Box, "body" | "end">, type: string): Box {
   const box = findBox(bytes, inside, type);
   if (box === undefined) throw new Mp4Error(`there is no box ${type}`);
   return box;
 }
 
 /** Follows a path of box types. */
-export const needPath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...types: string[]): Box =>
-  types.reduce<Pick<Box, "body" | "end">>((box, type) => needBox(bytes, box, type), inside) as Box;
+export const requirePath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...types: string[]): Box =>
+  types.reduce<Pick<Box, "body" | "end">>((box, type) => requireBox(bytes, box, type), inside) as Box;
 
 /**
  * Returns the version and flags of a full box (4.2) and the offset after them, where at least `needs` octets must

@@ -1,4 +1,4 @@
-import { boxAt, boxesIn, findBox, readFullBox, Mp4Error, needBox, type Box } from "./boxes.ts";
+import { boxAt, boxesIn, findBox, readFullBox, Mp4Error, requireBox, type Box } from "./boxes.ts";
 import type { ReadAt } from "./locate.ts";
 
 /** A fragment of a single-track segment: its samples, and the location of their contiguous data. */
@@ -52,7 +52,7 @@ function readFragment(bytes: Buffer, start: number): Fragment {
   const trafs = boxesIn(bytes, moof!.body, moof!.end).filter(({ type }) => type === "traf");
   if (trafs.length !== 1) throw new Mp4Error(`a fragment has ${trafs.length} tracks where there is to be one`);
   const [traf] = trafs as [Box];
-  const defaults = readDefaults(bytes, needBox(bytes, traf, "tfhd"));
+  const defaults = readDefaults(bytes, requireBox(bytes, traf, "tfhd"));
   const runs = boxesIn(bytes, traf.body, traf.end).filter(({ type }) => type === "trun");
   const [run] = runs;
   if (run === undefined || runs.length > 1)

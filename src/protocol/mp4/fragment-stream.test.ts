@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { Mp4Error } from "./boxes.ts";
 import { createAdtsReader } from "../aac/index.ts";
-import { createPieceReader } from "./fragment-stream.ts";
+import { createMp4SegmentReader } from "./fragment-stream.ts";
 
 function box(type: string, length: number): Buffer {
   const bytes = Buffer.alloc(8 + length, type.charCodeAt(0));
@@ -28,19 +28,19 @@ test("the fragments of a file do not depend on chunking", () => {
       const media = fragments.map(([head, data]) =>
         Buffer.concat([box("styp", 4), box("moof", head), box("mdat", data)]),
       );
-      const reader = createPieceReader();
+      const reader = createMp4SegmentReader();
       const pieces = cut(Buffer.concat([init, ...media, box("free", 3).subarray(0, 9)]), where).flatMap((chunk) =>
         reader.push(chunk),
       );
       assert.deepEqual(pieces, [{ kind: "init", bytes: init }, ...media.map((bytes) => ({ kind: "fragment", bytes }))]);
-      assert.equal(reader.left, 9);
+      assert.equal(reader.pendingOctets, 9);
     }),
   );
 });
 
 test("input that does not consist of boxes, or has a box that never ends, is rejected", () => {
-  assert.throws(() => createPieceReader().push(Buffer.alloc(16)), Mp4Error);
-  assert.throws(() => createPieceReader(1000).push(box("mdat", 5000).subarray(0, 2000)), Mp4Error);
+  assert.throws(() => createMp4SegmentReader().push(Buffer.alloc(16)), Mp4Error);
+  assert.throws(() => createMp4SegmentReader(1000).push(box("mdat", 5000).subarray(0, 2000)), Mp4Error);
 });
 
 test("AAC frames do not depend on chunking, and other data is rejected", () => {

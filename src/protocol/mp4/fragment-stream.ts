@@ -4,30 +4,30 @@ import { Mp4Error } from "./boxes.ts";
  * Pieces of a fragmented file as an encoder writes it: first `init` (ftyp and moov), then one fragment (moof and mdat)
  * per segment.
  */
-interface Piece {
+interface Mp4Segment {
   kind: "init" | "fragment";
   bytes: Buffer;
 }
 
-interface PieceReader {
+interface Mp4SegmentReader {
   /** Returns the complete pieces. Throws Mp4Error. */
-  push(chunk: Buffer): Piece[];
+  push(chunk: Buffer): Mp4Segment[];
   /** Number of octets of the incomplete piece. */
-  readonly left: number;
+  readonly pendingOctets: number;
 }
 
 /** Many times the size of a segment at the highest bit rate. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 /** Splits input chunks of any size into pieces. */
-export function createPieceReader(mostBytes = MAX_BYTES): PieceReader {
+export function createMp4SegmentReader(maxBytes = MAX_BYTES): Mp4SegmentReader {
   let chunks: Buffer[] = [];
   let size = 0;
   /** Number of octets of the current piece in boxes known to be complete. */
   let seen = 0;
   let needed = 8;
 
-  function take(end: number, kind: Piece["kind"]): Piece {
+  function take(end: number, kind: Mp4Segment["kind"]): Mp4Segment {
     const all = Buffer.concat(chunks);
     chunks = end < all.length ? [all.subarray(end)] : [];
     size = all.length - end;
@@ -50,8 +50,8 @@ export function createPieceReader(mostBytes = MAX_BYTES): PieceReader {
     push(chunk) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > mostBytes) throw new Mp4Error(`the encoder wrote a segment of more than ${mostBytes} octets`);
-      const pieces: Piece[] = [];
+      if (size > maxBytes) throw new Mp4Error(`the encoder wrote a segment of more than ${maxBytes} octets`);
+      const pieces: Mp4Segment[] = [];
       while (size >= needed) {
         const box = boxHere();
         if (box === undefined) break;
@@ -66,7 +66,7 @@ export function createPieceReader(mostBytes = MAX_BYTES): PieceReader {
       }
       return pieces;
     },
-    get left() {
+    get pendingOctets() {
       return size;
     },
   };

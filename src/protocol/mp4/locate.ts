@@ -13,7 +13,7 @@ interface LocateOptions {
    * Accepts a file truncated after its index, in which case the caller must check that each sample exists. Default
    * false.
    */
-  mayBeCutOff?: boolean;
+  allowTruncated?: boolean;
 }
 
 interface Located {
@@ -35,7 +35,7 @@ const MAX_TOP_BOXES = 512;
 export async function locateMovie(
   read: ReadAt,
   size: number,
-  { maxMovieBytes = DEFAULT_MAX_MOVIE, mayBeCutOff = false }: LocateOptions = {},
+  { maxMovieBytes = DEFAULT_MAX_MOVIE, allowTruncated = false }: LocateOptions = {},
 ): Promise<Located> {
   const head = await read(0, Math.min(size, FIRST_READ));
   const headerAt = async (at: number) =>
@@ -49,7 +49,7 @@ export async function locateMovie(
       if (fragmented) break;
       throw new Mp4Error(`the file has more than ${MAX_TOP_BOXES} boxes at its top`);
     }
-    const box = topBox(await headerAt(at), at, mayBeCutOff && movie !== undefined ? Infinity : size);
+    const box = topBox(await headerAt(at), at, allowTruncated && movie !== undefined ? Infinity : size);
     if (box.type === "moof") fragmented = true;
     if (box.type === "moov") {
       if (movie !== undefined) throw new Mp4Error("the file has two indexes");

@@ -1,4 +1,4 @@
-import { type Box, boxesIn, entriesOf, findBox, readFullBox, Mp4Error, needBox, needPath } from "./boxes.ts";
+import { type Box, boxesIn, entriesOf, findBox, readFullBox, Mp4Error, requireBox, requirePath } from "./boxes.ts";
 import { readSampleTables, type SampleTables } from "./sample-tables.ts";
 
 /** Contents of a file's index (moov). */
@@ -49,24 +49,24 @@ export function readMovie(bytes: Buffer): Movie {
   if (tracks.length > MAX_TRACKS)
     throw new Mp4Error(`there are ${tracks.length} tracks, at most ${MAX_TRACKS} are handled`);
   return {
-    timescale: readTimes(bytes, needBox(bytes, moov, "mvhd")).timescale,
+    timescale: readTimes(bytes, requireBox(bytes, moov, "mvhd")).timescale,
     extends: inside.some(({ type }) => type === "mvex"),
     tracks: tracks.map((trak) => readTrack(bytes, trak)),
   };
 }
 
 function readTrack(bytes: Buffer, trak: Box): Track {
-  const mdia = needBox(bytes, trak, "mdia");
-  const header = readTimes(bytes, needBox(bytes, mdia, "mdhd"));
-  const stbl = needPath(bytes, mdia, "minf", "stbl");
-  const hdlr = needBox(bytes, mdia, "hdlr");
+  const mdia = requireBox(bytes, trak, "mdia");
+  const header = readTimes(bytes, requireBox(bytes, mdia, "mdhd"));
+  const stbl = requirePath(bytes, mdia, "minf", "stbl");
+  const hdlr = requireBox(bytes, mdia, "hdlr");
   const { at } = readFullBox(bytes, hdlr, 8);
   return {
-    id: readTrackId(bytes, needBox(bytes, trak, "tkhd")),
+    id: readTrackId(bytes, requireBox(bytes, trak, "tkhd")),
     handler: bytes.toString("latin1", at + 4, at + 8),
     ...header,
     edits: readEdits(bytes, trak),
-    descriptions: readDescriptions(bytes, needBox(bytes, stbl, "stsd")),
+    descriptions: readDescriptions(bytes, requireBox(bytes, stbl, "stsd")),
     selfContained: isSelfContained(bytes, mdia),
     samples: () => readSampleTables(bytes, stbl),
   };
@@ -117,7 +117,7 @@ function readDescriptions(bytes: Buffer, stsd: Box): Buffer[] {
 }
 
 function isSelfContained(bytes: Buffer, mdia: Box): boolean {
-  const minf = needBox(bytes, mdia, "minf");
+  const minf = requireBox(bytes, mdia, "minf");
   const dinf = findBox(bytes, minf, "dinf");
   const dref = dinf && findBox(bytes, dinf, "dref");
   if (dref === undefined) return true;

@@ -10,7 +10,7 @@ import {
   readFragments,
   readInit,
   readMovie,
-  walkSamples,
+  iterateSamples,
   writeFragment,
   writeInit,
   writeMovie,
@@ -88,7 +88,7 @@ async function readBack(bytes: Buffer) {
   const [track] = read.tracks;
   if (track === undefined) throw new Mp4Error("there is no track");
   const samples: (FragmentSample & { offset: number; time: number })[] = [];
-  const walk = walkSamples(track.samples());
+  const walk = iterateSamples(track.samples());
   if (walk !== undefined) {
     do {
       const { duration, size, shift, sync, offset, time } = walk;
@@ -139,9 +139,9 @@ describe("a written file", () => {
         const { track, samples } = await readBack(bytes);
         const index = at % samples.length;
         const tables = track.samples();
-        const walk = walkSamples(tables)!;
+        const walk = iterateSamples(tables)!;
         for (let i = 0; i < index; i++) walk.next();
-        const again = walkSamples(tables, walk.mark())!;
+        const again = iterateSamples(tables, walk.position())!;
         for (let i = index; i < samples.length; i++, again.next()) {
           const { duration, size, shift, sync, offset, time } = again;
           assert.deepEqual({ duration, size, shift, sync, offset, time }, samples[i]);
@@ -162,7 +162,7 @@ describe("a written file", () => {
     const read: ReadAt = async (start, length) =>
       start < head.length ? head.subarray(start, start + length) : Buffer.alloc(length);
     const { movie } = await locateMovie(read, head.length + 5e9 + 10);
-    const walk = walkSamples(readMovie(movie).tracks[0]!.samples())!;
+    const walk = iterateSamples(readMovie(movie).tracks[0]!.samples())!;
     assert.equal(walk.offset, head.length);
     walk.next();
     assert.equal(walk.offset, head.length + 5e9);

@@ -61,11 +61,11 @@ const primingOf = ({ handler, delay = 0 }: TrackHeader): number => (handler === 
 
 /** Duration from the start of the movie to the end of the track. */
 const shownMs = ({ header, samples }: WrittenTrack) =>
-  Math.round(((samples.shown().to - primingOf(header)) / header.timescale) * MILLISECONDS);
+  Math.round(((samples.presentationRange().to - primingOf(header)) / header.timescale) * MILLISECONDS);
 
 function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: BufferList): BufferList {
   // Old players require every frame to be presented after its decoding time; the edit list removes the resulting delay.
-  const delay = -Math.min(0, samples.leastShift);
+  const delay = -Math.min(0, samples.minCompositionOffset);
   const tables = [fullBox("stts", 0, 0, ...runs(samples.durations()))];
   if (!samples.allSync) tables.push(fullBox("stss", 0, 0, ...list(samples.syncs())));
   if (samples.shifted) tables.push(fullBox("ctts", 0, 0, ...runs(samples.shifts(), delay)));
@@ -83,7 +83,7 @@ function trak({ header, samples, chunks }: WrittenTrack, duration: number, offse
 function editList(header: TrackHeader, samples: SampleLog, duration: number, delay: number): BufferList {
   const { timescale } = header;
   const priming = primingOf(header);
-  const from = Math.max(0, samples.shown().from - priming);
+  const from = Math.max(0, samples.presentationRange().from - priming);
   const emptyMs = Math.round((from / timescale) * MILLISECONDS);
   const first = from + priming - samples.start + delay;
   return editListBox(...(emptyMs > 0 ? [[emptyMs, -1] as const] : []), [duration - emptyMs, first]);

@@ -9,9 +9,9 @@ export interface SampleLog {
   /** Decoding time of the next sample. */
   readonly end: number;
   /** Presentation time range: from the start of the first frame to the end of the last. */
-  shown(): { from: number; to: number };
+  presentationRange(): { from: number; to: number };
   /** Smallest composition offset; 0 without offsets. */
-  readonly leastShift: number;
+  readonly minCompositionOffset: number;
   readonly shifted: boolean;
   /** True if all samples are sync samples. */
   readonly allSync: boolean;
@@ -49,7 +49,7 @@ export function createSampleLog(): SampleLog {
     get end() {
       return end;
     },
-    get leastShift() {
+    get minCompositionOffset() {
       return shifted ? leastShift : 0;
     },
     get shifted() {
@@ -58,7 +58,7 @@ export function createSampleLog(): SampleLog {
     get allSync() {
       return syncs.length() === sizes.length();
     },
-    shown: () => ({ from: log.count === 0 ? 0 : from, to }),
+    presentationRange: () => ({ from: log.count === 0 ? 0 : from, to }),
     sizes: sizes.all,
     durations: durations.all,
     shifts: () => new Int32Array(shifts.all().buffer),

@@ -1,4 +1,4 @@
-import { type Box, entriesOf, findBox, readFullBox, Mp4Error, needBox } from "./boxes.ts";
+import { type Box, entriesOf, findBox, readFullBox, Mp4Error, requireBox } from "./boxes.ts";
 
 /** Locations and times of a track's samples (ISO 14496-12, 8.6 and 8.7), run-length encoded as in the file. */
 export interface SampleTables {
@@ -22,16 +22,16 @@ const MAX_SAMPLES = 12_000_000;
 
 /** Copies the tables, so that `bytes` can be freed. Throws Mp4Error. */
 export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
-  const sizes = readSizes(bytes, needBox(bytes, stbl, "stsz"));
+  const sizes = readSizes(bytes, requireBox(bytes, stbl, "stsz"));
   const ctts = findBox(bytes, stbl, "ctts");
   const stss = findBox(bytes, stbl, "stss");
   return {
     ...sizes,
-    durations: words(bytes, needBox(bytes, stbl, "stts"), 2),
+    durations: words(bytes, requireBox(bytes, stbl, "stts"), 2),
     // Version 0 is unsigned, but QuickTime and others write negative values into it.
     shifts: ctts && signed(words(bytes, ctts, 2)),
     chunks: readChunks(bytes, stbl),
-    chunkRuns: words(bytes, needBox(bytes, stbl, "stsc"), 3),
+    chunkRuns: words(bytes, requireBox(bytes, stbl, "stsc"), 3),
     syncs: stss && words(bytes, stss, 1),
   };
 }
@@ -47,7 +47,7 @@ function readSizes(bytes: Buffer, stsz: Box): Pick<SampleTables, "count" | "size
 function readChunks(bytes: Buffer, stbl: Box): Float64Array {
   const stco = findBox(bytes, stbl, "stco");
   if (stco !== undefined) return Float64Array.from(words(bytes, stco, 1));
-  const { count, at } = entriesOf(bytes, needBox(bytes, stbl, "co64"), 8);
+  const { count, at } = entriesOf(bytes, requireBox(bytes, stbl, "co64"), 8);
   const chunks = new Float64Array(count);
   for (let i = 0; i < count; i++)
     chunks[i] = bytes.readUInt32BE(at + 8 * i) * 4_294_967_296 + bytes.readUInt32BE(at + 8 * i + 4);

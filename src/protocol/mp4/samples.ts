@@ -5,7 +5,7 @@ import type { SampleTables } from "./sample-tables.ts";
  * Iterates over the samples of a track in decoding order; the fields describe the current sample. Times are in track
  * ticks.
  */
-export interface SampleWalk {
+export interface SampleIterator {
   /** Starts at 0. */
   index: number;
   /** Decoding time. */
@@ -21,20 +21,20 @@ export interface SampleWalk {
   /** Advances to the next sample. Returns false if there is none, in which case the fields are invalid. */
   next(): boolean;
   /** Returns the current position, from which iteration can resume. */
-  mark(): SampleMark;
+  position(): SamplePosition;
 }
 
-export interface SampleMark {
+export interface SamplePosition {
   index: number;
   time: number;
   offset: number;
   chunk: number;
-  chunkLeft: number;
+  chunkRemaining: number;
   chunkRun: number;
   durationRun: number;
-  durationLeft: number;
+  durationRemaining: number;
   shiftRun: number;
-  shiftLeft: number;
+  compositionRemaining: number;
   syncAt: number;
 }
 
@@ -42,12 +42,13 @@ export interface SampleMark {
  * Starts an iteration; undefined for a track without samples. Throws Mp4Error if the tables are inconsistent, also
  * during iteration.
  */
-export function walkSamples(tables: SampleTables, from: SampleMark = START): SampleWalk | undefined {
+export function iterateSamples(tables: SampleTables, from: SamplePosition = START): SampleIterator | undefined {
   const { count, sizes, durations, shifts, chunks, chunkRuns, syncs } = tables;
   if (count === 0) return undefined;
-  let { chunk, chunkLeft, chunkRun, durationRun, durationLeft, shiftRun, shiftLeft, syncAt } = from;
+  let { chunk, chunkRemaining, chunkRun, durationRun, durationRemaining, shiftRun, compositionRemaining, syncAt } =
+    from;
 
-  const walk: SampleWalk = {
+  const walk: SampleIterator = {
     index: from.index,
     time: from.time,
     offset: from.offset,
@@ -57,46 +58,46 @@ export function walkSamples(tables: SampleTables, from: SampleMark = START): Sam
     sync: false,
     next() {
       if (walk.index + 1 >= count) return false;
-      chunkLeft--;
-      durationLeft--;
-      shiftLeft--;
+      chunkRemaining--;
+      durationRemaining--;
+      compositionRemaining--;
       if (walk.sync) syncAt++;
       walk.time += walk.duration;
       walk.offset += walk.size;
       walk.index++;
-      settle();
+      loadSample();
       return true;
     },
-    mark: () => ({
+    position: () => ({
       index: walk.index,
       time: walk.time,
       offset: walk.offset,
       chunk,
-      chunkLeft,
+      chunkRemaining,
       chunkRun,
       durationRun,
-      durationLeft,
+      durationRemaining,
       shiftRun,
-      shiftLeft,
+      compositionRemaining,
       syncAt,
     }),
   };
 
-  function settle() {
-    while (durationLeft === 0) {
+  function loadSample() {
+    while (durationRemaining === 0) {
       if (++durationRun * 2 >= durations.length) throw new Mp4Error("samples have no duration (stts)");
-      durationLeft = durations[durationRun * 2]!;
+      durationRemaining = durations[durationRun * 2]!;
     }
     walk.duration = durations[durationRun * 2 + 1]!;
     if (shifts !== undefined) {
-      while (shiftLeft <= 0) {
+      while (compositionRemaining <= 0) {
         if (++shiftRun * 2 >= shifts.length) throw new Mp4Error("samples have no place in time (ctts)");
         // The sample count is an unsigned 32-bit number.
-        shiftLeft = shifts[shiftRun * 2]! >>> 0;
+        compositionRemaining = shifts[shiftRun * 2]! >>> 0;
       }
       walk.shift = shifts[shiftRun * 2 + 1]!;
     }
-    while (chunkLeft === 0) nextChunk();
+    while (chunkRemaining === 0) nextChunk();
     walk.size = typeof sizes === "number" ? sizes : sizes[walk.index]!;
     walk.sync = syncs === undefined || syncs[syncAt] === walk.index + 1;
   }
@@ -107,24 +108,24 @@ export function walkSamples(tables: SampleTables, from: SampleMark = START): Sam
     // `stsc` describes runs of chunks: entry k applies from its first chunk to the one before entry k + 1.
     while ((chunkRun + 1) * 3 < chunkRuns.length && chunkRuns[(chunkRun + 1) * 3]! <= chunk + 1) chunkRun++;
     if (chunkRun < 0) throw new Mp4Error("the first chunk has no number of samples (stsc)");
-    chunkLeft = chunkRuns[chunkRun * 3 + 1]!;
+    chunkRemaining = chunkRuns[chunkRun * 3 + 1]!;
     walk.offset = chunks[chunk]!;
   }
 
-  settle();
+  loadSample();
   return walk;
 }
 
-const START: SampleMark = {
+const START: SamplePosition = {
   index: 0,
   time: 0,
   offset: 0,
   chunk: -1,
-  chunkLeft: 0,
+  chunkRemaining: 0,
   chunkRun: -1,
   durationRun: -1,
-  durationLeft: 0,
+  durationRemaining: 0,
   shiftRun: -1,
-  shiftLeft: 0,
+  compositionRemaining: 0,
   syncAt: 0,
 };

@@ -1,4 +1,4 @@
-import { createSoundFrames, type Timed } from "./sound-frames.ts";
+import { createAudioFrameReader, type Timed } from "./sound-frames.ts";
 
 /** A frame of AAC in a transport stream, where each frame has a header that describes it (ISO 14496-3, 1.A.2.2). */
 export interface AdtsFrame {
@@ -19,7 +19,7 @@ const MAX_REST = 16 * 1024;
 
 /** Reads frames from packets; `pts` is the time of the packet, in any unit. Skips octets that are not a frame. */
 export function createAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
-  return { read: createSoundFrames({ header: HEADER, mostRest: MAX_REST, frameAt }) };
+  return { read: createAudioFrameReader({ header: HEADER, maxBuffered: MAX_REST, frameAt }) };
 }
 
 function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } | "incomplete" | undefined {

@@ -1,5 +1,5 @@
-import { createUnwrap, pesSize, readPes } from "./pes.ts";
-import { createSections, readAssociation, readMap, type TsStream } from "./tables.ts";
+import { createTimestampUnwrapper, pesSize, readPes } from "./pes.ts";
+import { createSectionReader, readPat, readPmt, type TsStream } from "./tables.ts";
 
 /** Streaming demultiplexer of a transport stream (ISO 13818-1). */
 interface TsDemuxer {
@@ -31,14 +31,14 @@ const MAX_PES = 8 * 1024 * 1024;
  * Maximum number of packets buffered for all streams together, however small: a program map may list two hundred
  * streams.
  */
-const MAX_HELD = 100_000;
+const MAX_BUFFERED_PACKETS = 100_000;
 
 interface Gathering {
   stream: TsStream;
   parts: Buffer[];
   size: number;
   /** Expected length; 0 if unknown. */
-  wanted: number;
+  expectedSize: number;
   counter: number | undefined;
   /** True if nothing has been collected yet, or some of it is missing. */
   broken: boolean;
@@ -46,24 +46,24 @@ interface Gathering {
 
 /** Creates a demultiplexer that drops damaged data: an incomplete frame is not emitted. */
 export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDemuxer {
-  const unwrap = createUnwrap();
+  const unwrap = createTimestampUnwrapper();
   const gatherings = new Map<number, Gathering>();
-  const association = createSections(onAssociation);
-  let map = createSections(onMap);
+  const association = createSectionReader(onAssociation);
+  let map = createSectionReader(onMap);
   let mapPid: number | undefined;
   let lastReported = "";
   let held = 0;
   let rest: Buffer = Buffer.alloc(0);
 
   function onAssociation(section: Buffer) {
-    const pid = readAssociation(section);
+    const pid = readPat(section);
     if (pid === undefined || pid === mapPid) return;
     mapPid = pid;
-    map = createSections(onMap);
+    map = createSectionReader(onMap);
   }
 
   function onMap(section: Buffer) {
-    const streams = readMap(section);
+    const streams = readPmt(section);
     if (streams === undefined) return;
     const text = JSON.stringify(streams);
     if (text === lastReported) return;
@@ -72,7 +72,7 @@ export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDem
     gatherings.clear();
     for (const stream of streams)
       if (stream.codec !== "data")
-        gatherings.set(stream.pid, { stream, parts: [], size: 0, wanted: 0, counter: undefined, broken: true });
+        gatherings.set(stream.pid, { stream, parts: [], size: 0, expectedSize: 0, counter: undefined, broken: true });
     onStreams(streams);
   }
 
@@ -94,32 +94,32 @@ export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDem
   function finishAll() {
     // A packet with a declared length of which not all has arrived is incomplete.
     for (const gathering of gatherings.values()) {
-      if (gathering.wanted > gathering.size) gathering.broken = true;
+      if (gathering.expectedSize > gathering.size) gathering.broken = true;
       finish(gathering);
     }
   }
 
-  function gather(gathering: Gathering, payload: Buffer, begins: boolean, counter: number, jump: boolean) {
+  function appendPayload(gathering: Gathering, payload: Buffer, begins: boolean, counter: number, jump: boolean) {
     if (counter === gathering.counter && !jump) return;
     const follows = gathering.counter === undefined || jump || counter === ((gathering.counter + 1) & 15);
     gathering.counter = counter;
     if (!follows) gathering.broken = true;
     if (begins) {
-      if (gathering.wanted > gathering.size) gathering.broken = true;
+      if (gathering.expectedSize > gathering.size) gathering.broken = true;
       finish(gathering);
       gathering.broken = false;
-      gathering.wanted = pesSize(payload) ?? 0;
+      gathering.expectedSize = pesSize(payload) ?? 0;
     }
     if (gathering.broken) return;
     gathering.parts.push(payload);
     gathering.size += payload.length;
     held++;
-    if (gathering.size > MAX_PES || held > MAX_HELD) {
+    if (gathering.size > MAX_PES || held > MAX_BUFFERED_PACKETS) {
       gathering.broken = true;
       held -= gathering.parts.length;
       gathering.parts = [];
     }
-    if (gathering.wanted > 0 && gathering.size >= gathering.wanted) finish(gathering);
+    if (gathering.expectedSize > 0 && gathering.size >= gathering.expectedSize) finish(gathering);
   }
 
   function packet(bytes: Buffer) {
@@ -135,7 +135,7 @@ export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDem
     if (pid === mapPid) return map(payload, begins);
     const gathering = gatherings.get(pid);
     if (gathering !== undefined)
-      gather(gathering, payload, begins, control & 15, adaptation > 1 && (bytes[5]! & 0x80) !== 0);
+      appendPayload(gathering, payload, begins, control & 15, adaptation > 1 && (bytes[5]! & 0x80) !== 0);
   }
 
   return {

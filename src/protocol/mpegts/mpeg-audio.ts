@@ -1,4 +1,4 @@
-import { createSoundFrames, type Timed } from "./sound-frames.ts";
+import { createAudioFrameReader, type Timed } from "./sound-frames.ts";
 
 /**
  * Frames of MPEG audio layer III (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates), raw and including their
@@ -26,9 +26,9 @@ const MAX_REST = 4 * 1024;
  */
 export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (MpegAudioFrame & Timed)[] | "other" } {
   let layer: "III" | "other" | undefined;
-  const read = createSoundFrames({
+  const read = createAudioFrameReader({
     header: HEADER,
-    mostRest: MAX_REST,
+    maxBuffered: MAX_REST,
     frameAt(bytes: Buffer, at: number) {
       const frame = frameAt(bytes, at);
       if (frame === undefined || frame === "incomplete") return frame;

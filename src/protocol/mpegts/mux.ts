@@ -1,5 +1,5 @@
 import { writePes } from "./pes.ts";
-import { type TsCodec, type TsStream, writeAssociation, writeMap } from "./tables.ts";
+import { type TsCodec, type TsStream, writePat, writePmt } from "./tables.ts";
 import { TS_PACKET } from "./demux.ts";
 
 /** Writes a transport stream with one program (ISO 13818-1). */
@@ -48,7 +48,7 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
   }
 
   function tables(): Buffer[] {
-    return [table(0, writeAssociation(MAP_PID, 0)), table(MAP_PID, writeMap(streams, clockPid(), version))];
+    return [table(0, writePat(MAP_PID, 0)), table(MAP_PID, writePmt(streams, clockPid(), version))];
   }
 
   const clockPid = () => streams[0]?.pid ?? 0x1fff;
@@ -60,7 +60,7 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
     const out = Buffer.alloc(count * TS_PACKET, 0xff);
     for (let i = 0, from = 0; i < count; i++) {
       const at = i * TS_PACKET;
-      const field = filled(i === 0 ? first : NOTHING, pes.length - from);
+      const field = withStuffing(i === 0 ? first : NOTHING, pes.length - from);
       const size = TS_PACKET - 4 - field.length;
       out[at] = 0x47;
       out[at + 1] = (i === 0 ? 0x40 : 0) | (pid >> 8);
@@ -119,7 +119,7 @@ function adaptation(clock: number | undefined, key: boolean): Buffer {
 }
 
 /** Adds stuffing to the adaptation field, so that the remaining data fills the packet. */
-function filled(field: Buffer, left: number): Buffer {
+function withStuffing(field: Buffer, left: number): Buffer {
   const spare = TS_PACKET - 4 - field.length - left;
   if (spare <= 0) return field;
   if (field.length === 0)

@@ -62,7 +62,7 @@ function writeTime(bytes: Buffer, at: number, mark: number, time: number): void 
 }
 
 /** Unwraps 33-bit times: each is converted to the value nearest to the previous one. */
-export function createUnwrap(): (time: number) => number {
+export function createTimestampUnwrapper(): (time: number) => number {
   let last: number | undefined;
   return (time) => {
     if (last === undefined) last = time;

@@ -7,21 +7,21 @@ export interface Timed {
   pts: number | undefined;
 }
 
-interface SoundSyntax<Frame> {
+interface AudioFrameSyntax<Frame> {
   /** Number of octets that `frameAt` needs. */
   header: number;
   /** Maximum octets buffered while a frame is incomplete. */
-  mostRest: number;
+  maxBuffered: number;
   /** Returns the frame that starts at this offset; undefined if no frame starts there. */
   frameAt(bytes: Buffer, at: number): { frame: Frame; end: number } | "incomplete" | undefined;
 }
 
 /** Reads frames from packets with times, which may end within a frame. Skips octets that are not a frame. */
-export function createSoundFrames<Frame>({
+export function createAudioFrameReader<Frame>({
   header,
-  mostRest,
+  maxBuffered,
   frameAt,
-}: SoundSyntax<Frame>): (bytes: Buffer, pts: number) => (Frame & Timed)[] {
+}: AudioFrameSyntax<Frame>): (bytes: Buffer, pts: number) => (Frame & Timed)[] {
   let rest: Buffer = Buffer.alloc(0);
   /** PTS of the frame that starts in `rest`. */
   let restPts: number | undefined;
@@ -45,7 +45,7 @@ export function createSoundFrames<Frame>({
       at = found.end;
     }
     if (at >= border) restPts = ownPts;
-    rest = bytes.length - at > mostRest ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
+    rest = bytes.length - at > maxBuffered ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
     return frames;
   };
 }

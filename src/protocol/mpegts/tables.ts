@@ -18,7 +18,7 @@ const PMT = 2;
 const MAX_SECTION = 1024;
 
 /** Reassembles sections from the payloads of one PID; emits only complete ones with a valid CRC. */
-export function createSections(take: (section: Buffer) => void): (payload: Buffer, begins: boolean) => void {
+export function createSectionReader(take: (section: Buffer) => void): (payload: Buffer, begins: boolean) => void {
   let gathered = Buffer.alloc(0);
 
   function cut() {
@@ -47,7 +47,7 @@ export function createSections(take: (section: Buffer) => void): (payload: Buffe
 }
 
 /** Returns the PID of the first program's map in an association table; undefined if there is none. */
-export function readAssociation(section: Buffer): number | undefined {
+export function readPat(section: Buffer): number | undefined {
   if (section[0] !== PAT) return undefined;
   for (let at = 8; at + 4 <= section.length - 4; at += 4)
     if (section.readUInt16BE(at) !== 0) return section.readUInt16BE(at + 2) & 0x1fff;
@@ -82,7 +82,7 @@ const REGISTERED: Record<string, readonly [TsCodec, string]> = {
 const DESCRIPTOR = { registration: 5, ac3: 0x6a, eac3: 0x7a, extension: 0x7f } as const;
 
 /** Returns the streams in a program map; undefined if the section is not a program map. */
-export function readMap(section: Buffer): TsStream[] | undefined {
+export function readPmt(section: Buffer): TsStream[] | undefined {
   if (section[0] !== PMT || section.length < 16) return undefined;
   const streams: TsStream[] = [];
   const end = section.length - 4;
@@ -123,10 +123,10 @@ const WRITTEN: Partial<Record<TsCodec, readonly [type: number, descriptors: read
 };
 const PROGRAM = 1;
 
-export const writeAssociation = (mapPid: number, version: number): Buffer =>
+export const writePat = (mapPid: number, version: number): Buffer =>
   section(PAT, 1, version, Buffer.from([PROGRAM >> 8, PROGRAM & 255, 0xe0 | (mapPid >> 8), mapPid & 255]));
 
-export function writeMap(streams: readonly Omit<TsStream, "name">[], clockPid: number, version: number): Buffer {
+export function writePmt(streams: readonly Omit<TsStream, "name">[], clockPid: number, version: number): Buffer {
   const entries = streams.flatMap(({ pid, codec, channels = 2 }) => {
     const [type, fixed] = WRITTEN[codec]!;
     const descriptors = codec === "opus" ? [...fixed, DESCRIPTOR.extension, 2, 0x80, channels] : fixed;

@@ -70,10 +70,10 @@ interface RuleViewer {
   country(): string | undefined;
 }
 
-export type Judge = (viewer: RuleViewer) => "allow" | "block";
+export type RuleEvaluator = (viewer: RuleViewer) => "allow" | "block";
 
 /** Compiles the rules: the first matching rule applies, and viewers without a match are allowed. */
-export function compileRules(rules: readonly AccessRule[]): Judge {
+export function compileRules(rules: readonly AccessRule[]): RuleEvaluator {
   const matchers = rules.map((rule) => ({ action: rule.action, matches: matcherOf(rule) }));
   return (viewer) => matchers.find(({ matches }) => matches(viewer))?.action ?? "allow";
 }

@@ -8,7 +8,7 @@ import {
   looksLikeToken,
   numericDate,
   readToken,
-  refusedByTime,
+  timeValidityError,
   signToken,
   type PlaybackToken,
 } from "./token.ts";
@@ -190,7 +190,7 @@ test("only the value true is interpreted as true", () => {
 
 test("a token is valid from nbf to exp, allowing for clock skew, up to the maximum lifetime", () => {
   const rules = { skew: 5, maxLife: 86_400 };
-  const at = (claims: { exp: number; nbf?: number; iat?: number }, now = NOW) => refusedByTime(claims, now, rules);
+  const at = (claims: { exp: number; nbf?: number; iat?: number }, now = NOW) => timeValidityError(claims, now, rules);
   assert.equal(at({ exp: NOW + 1, nbf: NOW }), undefined);
   assert.equal(at({ exp: NOW - 4 }), undefined);
   assert.match(at({ exp: NOW - 5 })!, /expired/);
@@ -202,5 +202,5 @@ test("a token is valid from nbf to exp, allowing for clock skew, up to the maxim
   // If signed long ago, the lifetime started then. If signed in the future, the signer's clock is not trusted.
   assert.match(at({ exp: NOW + 60, iat: NOW - 90_000 })!, /24 hours/);
   assert.match(at({ exp: NOW + 100_000, iat: NOW + 50_000 })!, /24 hours/);
-  assert.equal(refusedByTime({ exp: NOW + 1e8 }, NOW, { skew: 5, maxLife: 0 }), undefined);
+  assert.equal(timeValidityError({ exp: NOW + 1e8 }, NOW, { skew: 5, maxLife: 0 }), undefined);
 });

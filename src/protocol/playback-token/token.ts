@@ -11,7 +11,7 @@ export interface PlaybackToken {
   claims: PlaybackClaims;
   rules: AccessRule[];
   /** The text that was signed, and its signature. */
-  signed: string;
+  signingInput: string;
   signature: Buffer;
 }
 
@@ -41,20 +41,20 @@ export const looksLikeToken = (text: string): boolean => text.includes(".");
 
 /** Checks everything in a token that requires neither the key nor the time. */
 export function readToken(text: string): TokenReading {
-  if (text.length > MAX_LENGTH) return refuse(`it has more than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_LENGTH) return invalid(`it has more than ${MAX_LENGTH} characters`);
   const [, head, body, signature] = COMPACT.exec(text) ?? [];
   if (head === undefined || body === undefined || signature === undefined)
-    return refuse("it is not three base64url parts separated by dots");
+    return invalid("it is not three base64url parts separated by dots");
   const header = readObject(head);
   const claims = readObject(body);
-  if (header === undefined || claims === undefined) return refuse("its header or claims are not a JSON object");
-  if (header["alg"] !== "RS256") return refuse("its algorithm is not RS256");
+  if (header === undefined || claims === undefined) return invalid("its header or claims are not a JSON object");
+  if (header["alg"] !== "RS256") return invalid("its algorithm is not RS256");
   // RFC 7515 4.1.11: critical extensions, none of which are supported.
-  if ("crit" in header) return refuse("its header requires extensions (crit)");
+  if ("crit" in header) return invalid("its header requires extensions (crit)");
   const kid = keyOf(header["kid"], claims["kid"]);
   if (!kid.ok) return kid;
   const rules = parseRules(claims["accessRules"]);
-  if (!rules.ok) return refuse(rules.why);
+  if (!rules.ok) return invalid(rules.why);
   const claimsReading = readClaims(claims, kid.kid);
   return claimsReading.ok
     ? {
@@ -62,7 +62,7 @@ export function readToken(text: string): TokenReading {
         token: {
           claims: claimsReading.claims,
           rules: rules.rules,
-          signed: `${head}.${body}`,
+          signingInput: `${head}.${body}`,
           signature: Buffer.from(signature, "base64url"),
         },
       }
@@ -71,9 +71,9 @@ export function readToken(text: string): TokenReading {
 
 function keyOf(header: unknown, claim: unknown): { ok: true; kid: string } | { ok: false; why: string } {
   const kid = header ?? claim;
-  if (typeof kid !== "string" || kid === "" || kid.length > 64) return refuse("it has no key ID (kid)");
+  if (typeof kid !== "string" || kid === "" || kid.length > 64) return invalid("it has no key ID (kid)");
   return claim !== undefined && claim !== null && claim !== kid
-    ? refuse("its header and claims have different key IDs (kid)")
+    ? invalid("its header and claims have different key IDs (kid)")
     : { ok: true, kid };
 }
 
@@ -82,7 +82,7 @@ function readClaims(
   kid: string,
 ): { ok: true; claims: PlaybackClaims } | { ok: false; why: string } {
   const { sub, exp, nbf, iat } = claims;
-  if (typeof sub !== "string" || sub === "") return refuse("it has no video ID (sub)");
+  if (typeof sub !== "string" || sub === "") return invalid("it has no video ID (sub)");
   const times: Pick<PlaybackClaims, "exp" | "nbf" | "iat"> = { exp: 0 };
   for (const [name, value] of [
     ["exp", exp],
@@ -90,11 +90,11 @@ function readClaims(
     ["iat", iat],
   ] as const) {
     if (value === undefined || value === null) {
-      if (name === "exp") return refuse("it has no expiry time (exp)");
+      if (name === "exp") return invalid("it has no expiry time (exp)");
       continue;
     }
     const seconds = numericDate(value);
-    if (seconds === undefined) return refuse(`${name} is not a number of seconds`);
+    if (seconds === undefined) return invalid(`${name} is not a number of seconds`);
     times[name] = seconds;
   }
   const flags = claims["flags"];
@@ -122,8 +122,8 @@ function readObject(part: string): Record<string, unknown> | undefined {
 }
 
 /** Verifies the signature. `key` must be RSA. */
-export const isSignedBy = ({ signed, signature }: PlaybackToken, key: KeyObject): boolean =>
-  key.asymmetricKeyType === "rsa" && verify("sha256", Buffer.from(signed), key, signature);
+export const isSignedBy = ({ signingInput, signature }: PlaybackToken, key: KeyObject): boolean =>
+  key.asymmetricKeyType === "rsa" && verify("sha256", Buffer.from(signingInput), key, signature);
 
 interface TimeRules {
   /** Tolerated clock skew in seconds. */
@@ -133,7 +133,7 @@ interface TimeRules {
 }
 
 /** Returns the reason why a token is not valid at this time. */
-export function refusedByTime(
+export function timeValidityError(
   { exp, nbf, iat }: Pick<PlaybackClaims, "exp" | "nbf" | "iat">,
   now: number,
   { skew, maxLife }: TimeRules,
@@ -176,4 +176,4 @@ export function signToken(
 }
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-const refuse = (why: string): { ok: false; why: string } => ({ ok: false, why });
+const invalid = (why: string): { ok: false; why: string } => ({ ok: false, why });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
-import { createHeaderEnd, headerValue, headerValues, readHeader, type HeaderField } from "./header.ts";
+import { createHeaderEndFinder, headerValue, headerValues, readHeader, type HeaderField } from "./header.ts";
 
 function fieldsOf(text: string | Buffer): HeaderField[] {
   const reading = readHeader(Buffer.from(text as string));
@@ -93,7 +93,7 @@ test("reads back formatted addresses", () => {
 
 test("finds the end of the header section at the first empty line, regardless of chunking", () => {
   const end = (text: string, size: number) => {
-    const scan = createHeaderEnd();
+    const scan = createHeaderEndFinder();
     for (let at = 0; at < text.length; at += size) {
       const found = scan.push(Buffer.from(text.slice(at, at + size), "latin1"));
       if (found !== undefined) return found;

@@ -102,11 +102,11 @@ export const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]+$/.
  * Finds the end of the header section in a stream: returns the section's length once it is known. The chunks must be
  * pushed in order.
  */
-interface HeaderEnd {
+interface HeaderEndFinder {
   push(chunk: Uint8Array): number | undefined;
 }
 
-export function createHeaderEnd(): HeaderEnd {
+export function createHeaderEndFinder(): HeaderEndFinder {
   let offset = 0;
   let lastLf = -1;
   let previous = -1;

@@ -12,7 +12,7 @@ interface ChunkReader {
   /** Discards a partial message (5.4.2). */
   abort(chunkStream: number): void;
   /** Sets the maximum size of one message, and of all incomplete messages together. */
-  setMost(octets: number): void;
+  setMaxMessageSize(octets: number): void;
 }
 
 interface ChunkStream {
@@ -34,17 +34,17 @@ const MESSAGE_HEADER = [11, 7, 3, 0] as const;
 const EXTENDED = 0xffffff;
 /** Maximum number of chunk streams; publishers use three to six. */
 const MAX_STREAMS = 64;
-export const FIRST_CHUNK_SIZE = 128;
+export const DEFAULT_CHUNK_SIZE = 128;
 const NOTHING = Buffer.alloc(0);
 
 /**
  * Reassembles messages from chunks (5.3), which may be interleaved. Payload is copied directly to its destination;
  * apart from incomplete messages, only an incomplete header of up to 18 octets is buffered.
  */
-export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
+export function createRtmpChunkReader({ maxMessageSize }: { maxMessageSize: number }): ChunkReader {
   const streams = new Map<number, ChunkStream>();
-  let chunkSize = FIRST_CHUNK_SIZE;
-  let held = 0;
+  let chunkSize = DEFAULT_CHUNK_SIZE;
+  let bufferedOctets = 0;
   /** Current input and read position. */
   let bytes: Buffer = NOTHING;
   let at = 0;
@@ -53,7 +53,7 @@ export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
   let missing = 0;
 
   /** Reads a chunk header. Returns false if it is incomplete. */
-  function begin(): boolean {
+  function readChunkHeader(): boolean {
     const left = bytes.length - at;
     if (left === 0) return false;
     const format = bytes[at]! >> 6;
@@ -73,7 +73,7 @@ export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
       if (format < 3 || extension === known!.delta) size += 4;
       delta = extension;
     }
-    const stream = known ?? open(id, format);
+    const stream = known ?? openChunkStream(id, format);
     if (format < 2) {
       stream.length = u24(from + 3);
       stream.type = bytes[from + 6]!;
@@ -92,7 +92,7 @@ export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
 
   const u24 = (from: number) => (bytes[from]! << 16) | (bytes[from + 1]! << 8) | bytes[from + 2]!;
 
-  function open(id: number, format: number): ChunkStream {
+  function openChunkStream(id: number, format: number): ChunkStream {
     if (format !== 0 && format !== 1)
       throw new RtmpViolation("the first chunk of a chunk stream refers to one before it");
     if (streams.size >= MAX_STREAMS) throw new RtmpViolation(`there are more than ${MAX_STREAMS} chunk streams`);
@@ -114,14 +114,14 @@ export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
     drop(stream);
     // A type 3 chunk after type 0 repeats its timestamp as a delta (5.3.1.2.4).
     stream.time = format === 0 ? stream.delta : (stream.time + stream.delta) >>> 0;
-    if (stream.length > most - held)
-      throw new RtmpViolation(`a message has ${stream.length} octets, ${most} are taken at once`);
-    held += stream.length;
+    if (stream.length > maxMessageSize - bufferedOctets)
+      throw new RtmpViolation(`a message has ${stream.length} octets, ${maxMessageSize} are taken at once`);
+    bufferedOctets += stream.length;
     stream.data = Buffer.allocUnsafe(stream.length);
   }
 
   function drop(stream: ChunkStream) {
-    if (stream.data !== undefined) held -= stream.data.length;
+    if (stream.data !== undefined) bufferedOctets -= stream.data.length;
     stream.data = undefined;
     stream.filled = 0;
   }
@@ -129,7 +129,7 @@ export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
   /** Returns the next complete message. */
   function read(): RtmpMessage | undefined {
     for (;;) {
-      if (current === undefined && !begin()) {
+      if (current === undefined && !readChunkHeader()) {
         // Keeps a header that is split across two reads.
         bytes = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at));
         at = 0;
@@ -176,6 +176,6 @@ export function createRtmpChunkReader({ most }: { most: number }): ChunkReader {
       const stream = streams.get(chunkStream);
       if (stream !== undefined) drop(stream);
     },
-    setMost: (octets) => void (most = octets),
+    setMaxMessageSize: (octets) => void (maxMessageSize = octets),
   };
 }

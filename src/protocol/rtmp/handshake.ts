@@ -31,7 +31,7 @@ export function createHandshake(role: "server" | "client"): Handshake {
   let held: Buffer = Buffer.alloc(0);
   let answered = false;
 
-  function answer(peers: Buffer): Buffer {
+  function createResponse(peers: Buffer): Buffer {
     answered = true;
     return role === "client" ? Buffer.from(peers) : Buffer.concat([Buffer.from([VERSION]), hello(), peers]);
   }
@@ -45,7 +45,7 @@ export function createHandshake(role: "server" | "client"): Handshake {
         throw new RtmpViolation(`it begins with ${held[0]}, and RTMP with ${VERSION}`);
       // Normally buffers at most up to C2: the peer must not send more before it gets the response, but any additional
       // data is kept.
-      const send = !answered && held.length > SIZE ? { send: answer(held.subarray(1, 1 + SIZE)) } : {};
+      const send = !answered && held.length > SIZE ? { send: createResponse(held.subarray(1, 1 + SIZE)) } : {};
       if (held.length < 1 + 2 * SIZE) return send;
       const rest = held.subarray(1 + 2 * SIZE);
       held = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-import { createRtmpChunkReader, FIRST_CHUNK_SIZE } from "./chunks-read.ts";
+import { createRtmpChunkReader, DEFAULT_CHUNK_SIZE } from "./chunks-read.ts";
 import { encodeMessage } from "./chunks-write.ts";
 import { createHandshake } from "./handshake.ts";
 import { CHUNK_STREAM, MESSAGE, type RtmpMessage, writeU32, USER_CONTROL, userControl } from "./messages.ts";
@@ -7,7 +7,7 @@ import { RtmpViolation } from "./violation.ts";
 /** One side of an RTMP connection, without the socket. */
 export interface RtmpPeer {
   /** Sends the first octets of the handshake. */
-  opening(): void;
+  startHandshake(): void;
   /**
    * Lazily yields messages above the protocol level: commands, data, audio and video. Chunk sizes, acknowledgements and
    * pings are handled internally. The caller must consume all messages before pushing more octets, and must not change
@@ -21,27 +21,27 @@ export interface RtmpPeer {
   /** Sets the size of outgoing chunks. */
   setChunkSize(octets: number): void;
   /** Sets the maximum size of one message, and of all incomplete messages together. */
-  setMost(octets: number): void;
-  readonly greeted: boolean;
+  setMaxMessageSize(octets: number): void;
+  readonly isHandshakeComplete: boolean;
 }
 
 interface RtmpPeerOptions {
   role: "server" | "client";
-  /** Initial value of `setMost`. */
-  most: number;
+  /** Initial value of `setMaxMessageSize`. */
+  maxMessageSize: number;
   /** Writes the buffers in order. */
   write(pieces: readonly Buffer[]): void;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer {
-  const reader = createRtmpChunkReader({ most });
+export function createRtmpPeer({ role, maxMessageSize, write }: RtmpPeerOptions): RtmpPeer {
+  const reader = createRtmpChunkReader({ maxMessageSize });
   const handshake = createHandshake(role);
   /** Iterator over the latest input. */
   let read = reader.push(NOTHING);
   let greeted = false;
-  let chunkSize = FIRST_CHUNK_SIZE;
+  let chunkSize = DEFAULT_CHUNK_SIZE;
   /**
    * Number of octets after which the peer expects an acknowledgement (5.4.4), received so far, and acknowledged so far.
    */
@@ -52,7 +52,7 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
   const control = (type: number, data: Buffer) =>
     write(encodeMessage(CHUNK_STREAM.control, { type, stream: 0, time: 0, data }, chunkSize));
 
-  function greet(bytes: Buffer): Buffer | undefined {
+  function receiveHandshake(bytes: Buffer): Buffer | undefined {
     const { send, rest } = handshake.push(bytes);
     if (send !== undefined) write([send]);
     greeted = rest !== undefined;
@@ -60,7 +60,7 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
   }
 
   /** Returns true if it was a protocol message. */
-  function handled({ type, data }: RtmpMessage): boolean {
+  function handleProtocolMessage({ type, data }: RtmpMessage): boolean {
     switch (type) {
       case MESSAGE.setChunkSize:
         // The first bit is zero (5.4.1).
@@ -95,18 +95,18 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
       for (;;) {
         const next = read.next();
         if (next.done) acknowledge();
-        if (next.done || !handled(next.value)) return next;
+        if (next.done || !handleProtocolMessage(next.value)) return next;
       }
     },
     [Symbol.iterator]: () => messages,
   };
 
   return {
-    opening() {
+    startHandshake() {
       if (handshake.opening.length > 0) write([handshake.opening]);
     },
     push(bytes) {
-      const chunks = greeted ? bytes : greet(bytes);
+      const chunks = greeted ? bytes : receiveHandshake(bytes);
       if (chunks !== undefined) received += bytes.length;
       read = reader.push(chunks ?? NOTHING);
       return messages;
@@ -117,8 +117,8 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
       control(MESSAGE.setChunkSize, writeU32(octets));
       chunkSize = octets;
     },
-    setMost: reader.setMost,
-    get greeted() {
+    setMaxMessageSize: reader.setMaxMessageSize,
+    get isHandshakeComplete() {
       return greeted;
     },
   };

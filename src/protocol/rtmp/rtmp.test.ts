@@ -51,7 +51,7 @@ test("messages are read back as written, regardless of chunk size and splitting"
       fc.array(fc.nat(), { maxLength: 12 }),
       fc.uint8Array({ maxLength: 8 }),
       (messages, size, cuts, given) => {
-        const reader = createRtmpChunkReader({ most: 30_000 });
+        const reader = createRtmpChunkReader({ maxMessageSize: 30_000 });
         reader.setChunkSize(size);
         const head = Buffer.from(given);
         const wire = Buffer.concat(messages.map(([id, one]) => encoded(id, one, size, head)));
@@ -74,13 +74,17 @@ test("the input buffer may be reused", () => {
       (messages, cuts) => {
         const client: Buffer[] = [];
         const answers: Buffer[] = [];
-        const sender = createRtmpPeer({ role: "client", most: 10_000, write: (pieces) => void client.push(...pieces) });
+        const sender = createRtmpPeer({
+          role: "client",
+          maxMessageSize: 10_000,
+          write: (pieces) => void client.push(...pieces),
+        });
         const server = createRtmpPeer({
           role: "server",
-          most: 30_000,
+          maxMessageSize: 30_000,
           write: (pieces) => void answers.push(...pieces),
         });
-        sender.opening();
+        sender.startHandshake();
         // The content of C2 is not checked.
         client.push(Buffer.alloc(1536));
         for (const one of messages) sender.send(4, { ...one, type: MESSAGE.video });
@@ -105,7 +109,7 @@ test("the input buffer may be reused", () => {
 test("invalid data is either read or rejected with FlvError", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 }), (pieces) => {
-      const reader = createRtmpChunkReader({ most: 1000 });
+      const reader = createRtmpChunkReader({ maxMessageSize: 1000 });
       try {
         for (const piece of pieces)
           for (const { data } of reader.push(Buffer.from(piece))) assert.ok(data.length <= 1000);
@@ -122,7 +126,7 @@ const chunk = (format: number, id: number, head: number[], data: number[]) =>
   Buffer.from([(format << 6) | id, ...head, ...data]);
 
 test("shorter headers inherit fields from earlier ones (5.3.1.2)", () => {
-  const reader = createRtmpChunkReader({ most: 100 });
+  const reader = createRtmpChunkReader({ maxMessageSize: 100 });
   const wire = Buffer.concat([
     chunk(0, 4, [0, 0, 40, 0, 0, 1, 8, 1, 0, 0, 0], [1]),
     chunk(1, 4, [0, 0, 10, 0, 0, 2, 8], [2, 2]),
@@ -146,7 +150,7 @@ test("shorter headers inherit fields from earlier ones (5.3.1.2)", () => {
 });
 
 test("reads interleaved chunks, ids of two and three octets, and timestamps omitted in later chunks", () => {
-  const reader = createRtmpChunkReader({ most: 1000 });
+  const reader = createRtmpChunkReader({ maxMessageSize: 1000 });
   reader.setChunkSize(2);
   const wire = Buffer.concat([
     Buffer.from([0x00, 6, 0xff, 0xff, 0xff, 0, 0, 4, 9, 1, 0, 0, 0, 1, 0, 0, 0, 1, 2]),
@@ -166,7 +170,7 @@ test("reads interleaved chunks, ids of two and three octets, and timestamps omit
 test("data above the limit is rejected when its header is read, in one message or in several", () => {
   assert.throws(
     () => [
-      ...createRtmpChunkReader({ most: 10 }).push(
+      ...createRtmpChunkReader({ maxMessageSize: 10 }).push(
         encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(11) }, 128),
       ),
     ],
@@ -175,18 +179,21 @@ test("data above the limit is rejected when its header is read, in one message o
   const halves = [4, 5].map((id) =>
     encoded(id, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200) }, 128).subarray(0, 12 + 128),
   );
-  assert.throws(() => [...createRtmpChunkReader({ most: 300 }).push(Buffer.concat(halves))], isViolation);
-  assert.throws(() => [...createRtmpChunkReader({ most: 300 }).push(Buffer.from([0xc4]))], /refers to one before/);
+  assert.throws(() => [...createRtmpChunkReader({ maxMessageSize: 300 }).push(Buffer.concat(halves))], isViolation);
+  assert.throws(
+    () => [...createRtmpChunkReader({ maxMessageSize: 300 }).push(Buffer.from([0xc4]))],
+    /refers to one before/,
+  );
   const many = Buffer.concat(
     Array.from({ length: 65 }, (_, i) =>
       encoded(2, { type: 8, stream: 1, time: 0, data: Buffer.alloc(0) }, 128).fill(i < 62 ? 2 + i : 0, 0, 1),
     ),
   );
-  assert.equal([...createRtmpChunkReader({ most: 300 }).push(many.subarray(0, 12 * 62))].length, 62);
+  assert.equal([...createRtmpChunkReader({ maxMessageSize: 300 }).push(many.subarray(0, 12 * 62))].length, 62);
 });
 
 test("an abort discards a partial message", () => {
-  const reader = createRtmpChunkReader({ most: 1000 });
+  const reader = createRtmpChunkReader({ maxMessageSize: 1000 });
   const whole = encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200, 1) }, 128);
   assert.deepEqual([...reader.push(whole.subarray(0, 140))], []);
   reader.abort(4);
@@ -280,8 +287,16 @@ test("two sides complete the handshake, acknowledge, respond to pings and accept
     fc.property(fc.array(fc.nat(), { maxLength: 10 }), (cuts) => {
       const wires = { server: [] as Buffer[], client: [] as Buffer[] };
       const peers = {
-        server: createRtmpPeer({ role: "server", most: 100_000, write: (pieces) => void wires.client.push(...pieces) }),
-        client: createRtmpPeer({ role: "client", most: 100_000, write: (pieces) => void wires.server.push(...pieces) }),
+        server: createRtmpPeer({
+          role: "server",
+          maxMessageSize: 100_000,
+          write: (pieces) => void wires.client.push(...pieces),
+        }),
+        client: createRtmpPeer({
+          role: "client",
+          maxMessageSize: 100_000,
+          write: (pieces) => void wires.server.push(...pieces),
+        }),
       };
       const got: RtmpMessage[] = [];
       const run = () => {
@@ -291,9 +306,9 @@ test("two sides complete the handshake, acknowledge, respond to pings and accept
               for (const one of peers[side].push(piece)) got.push(one);
         }
       };
-      peers.client.opening();
+      peers.client.startHandshake();
       run();
-      assert.ok(peers.server.greeted && peers.client.greeted);
+      assert.ok(peers.server.isHandshakeComplete && peers.client.isHandshakeComplete);
       peers.server.control(MESSAGE.windowSize, writeU32(500));
       peers.server.control(MESSAGE.userControl, userControl(USER_CONTROL.pingRequest, 77));
       peers.server.setChunkSize(5000);

@@ -1,4 +1,4 @@
-import type { OrderedPart } from "./ordering.ts";
+import type { OrderedPacket } from "./ordering.ts";
 
 /** The packets of one frame. */
 export interface RtpFrame {
@@ -13,8 +13,8 @@ export interface RtpFrame {
   whole: boolean;
 }
 
-interface Framing {
-  push(part: OrderedPart): RtpFrame[];
+interface FrameAssembler {
+  push(part: OrderedPacket): RtpFrame[];
 }
 
 /** Maximum frame size: no encoder exceeds it, and the limit prevents a sender from exhausting memory. */
@@ -24,7 +24,7 @@ const MAX_OCTETS = 16 * 1024 * 1024;
  * Groups packets with the same timestamp, up to the one with the marker bit, as in H.264 (RFC 6184, 5.1), VP8 (RFC
  * 7741, 4.1) and VP9 (RFC 9628, 4.1).
  */
-export function createFraming(): Framing {
+export function createFrameAssembler(): FrameAssembler {
   let open: (RtpFrame & { octets: number }) | undefined;
   let lostBefore = 0;
 

@@ -1,21 +1,21 @@
-import { createUnwrapping } from "./sequence.ts";
+import { createUnwrapper } from "./sequence.ts";
 
 /** The fields of an RTP packet needed here (RFC 3550, 5.1). */
-export interface RtpPart {
+export interface RtpPacketFields {
   sequence: number;
   timestamp: number;
   marker: boolean;
   payload: Buffer;
 }
 
-export interface OrderedPart extends RtpPart {
+export interface OrderedPacket extends RtpPacketFields {
   /** Number of packets before this one that did not arrive in time. */
   missing: number;
 }
 
-export interface Ordering {
+export interface ReorderBuffer {
   /** Returns packets that are ready, in sending order. `now`: time of any clock in milliseconds. */
-  push(part: RtpPart, now: number): OrderedPart[];
+  push(part: RtpPacketFields, now: number): OrderedPacket[];
   /** Returns the missing sequence numbers, in the form used in packets. */
   missing(): number[];
 }
@@ -25,14 +25,14 @@ const ANOTHER_BEGINNING = 3000;
 
 /**
  * Orders packets by sequence number and removes duplicates. Early packets wait for missing ones, which are requested
- * again, for at most `waitMs` and up to `most` packets; if no packet is missing, none waits.
+ * again, for at most `waitMs` and up to `maxPackets` packets; if no packet is missing, none waits.
  */
-export function createOrdering({ waitMs, most }: { waitMs: number; most: number }): Ordering {
-  let unwrap = createUnwrapping(16);
+export function createReorderBuffer({ waitMs, maxPackets }: { waitMs: number; maxPackets: number }): ReorderBuffer {
+  let unwrap = createUnwrapper(16);
   let next: number | undefined;
-  const waiting = new Map<number, { part: RtpPart; since: number }>();
+  const waiting = new Map<number, { part: RtpPacketFields; since: number }>();
 
-  function drain(from: number, out: OrderedPart[]): void {
+  function drain(from: number, out: OrderedPacket[]): void {
     next = from;
     for (let held = waiting.get(next); held !== undefined; held = waiting.get(next)) {
       waiting.delete(next);
@@ -42,7 +42,7 @@ export function createOrdering({ waitMs, most }: { waitMs: number; most: number 
   }
 
   /** Skips the packets missing before the first waiting one. */
-  function skip(out: OrderedPart[]): void {
+  function skip(out: OrderedPacket[]): void {
     const first = Math.min(...waiting.keys());
     const missing = first - next!;
     const before = out.length;
@@ -51,15 +51,15 @@ export function createOrdering({ waitMs, most }: { waitMs: number; most: number 
   }
 
   const tooLate = (now: number) =>
-    waiting.size > most || [...waiting.values()].some(({ since }) => now - since > waitMs);
+    waiting.size > maxPackets || [...waiting.values()].some(({ since }) => now - since > waitMs);
 
   return {
     push(part, now) {
-      const out: OrderedPart[] = [];
+      const out: OrderedPacket[] = [];
       let number = unwrap(part.sequence);
       if (next !== undefined && Math.abs(number - next) > ANOTHER_BEGINNING) {
         while (waiting.size > 0) skip(out);
-        unwrap = createUnwrapping(16);
+        unwrap = createUnwrapper(16);
         number = unwrap(part.sequence);
         next = undefined;
       }
@@ -77,7 +77,7 @@ export function createOrdering({ waitMs, most }: { waitMs: number; most: number 
     missing() {
       const out: number[] = [];
       if (waiting.size === 0) return out;
-      for (let number = next!, last = Math.max(...waiting.keys()); number < last && out.length < most; number++)
+      for (let number = next!, last = Math.max(...waiting.keys()); number < last && out.length < maxPackets; number++)
         if (!waiting.has(number)) out.push(number & 0xffff);
       return out;
     },

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import {
-  createFraming,
-  createOrdering,
-  createUnwrapping,
+  createFrameAssembler,
+  createReorderBuffer,
+  createUnwrapper,
   opusSamples,
   packH264,
   packVp8,
-  readVp8Key,
-  type RtpPart,
+  readVp8KeyFrameSize,
+  type RtpPacketFields,
   unpackH264,
   unpackVp8,
 } from "./index.ts";
@@ -21,7 +21,7 @@ const octets = (minLength: number, maxLength: number) =>
 const nal = fc
   .tuple(fc.integer({ min: 1, max: 23 }), fc.nat(3), octets(1, 5000))
   .map(([type, importance, body]) => Buffer.concat([Buffer.from([(importance << 5) | type]), body]));
-const part = (sequence: number, more: Partial<RtpPart> = {}): RtpPart => ({
+const part = (sequence: number, more: Partial<RtpPacketFields> = {}): RtpPacketFields => ({
   sequence,
   timestamp: 0,
   marker: false,
@@ -96,13 +96,15 @@ describe("VP8", () => {
     const payloads = packVp8(Buffer.alloc(3000), MOST, 1);
     assert.equal(unpackVp8(payloads.slice(1)).whole, false);
     assert.equal(unpackVp8([]).whole, false);
-    fc.assert(fc.property(fc.array(octets(0, 20), { maxLength: 8 }), (any) => void readVp8Key(unpackVp8(any).frame)));
+    fc.assert(
+      fc.property(fc.array(octets(0, 20), { maxLength: 8 }), (any) => void readVp8KeyFrameSize(unpackVp8(any).frame)),
+    );
   });
 
   test("reads the size from a key frame", () => {
     const key = Buffer.from("1002009d012a8002e0010000", "hex");
-    assert.deepEqual(readVp8Key(key), { width: 640, height: 480 });
-    assert.equal(readVp8Key(Buffer.concat([Buffer.from([0x11]), key.subarray(1)])), undefined);
+    assert.deepEqual(readVp8KeyFrameSize(key), { width: 640, height: 480 });
+    assert.equal(readVp8KeyFrameSize(Buffer.concat([Buffer.from([0x11]), key.subarray(1)])), undefined);
   });
 });
 
@@ -123,7 +125,7 @@ describe("packet ordering", () => {
             .filter((i) => i > 0 && i < sent.length)
             .map((i) => ({ ...sent[i]!, at: sent[i]!.at + 2 }));
           const arriving = [...sent, ...again].sort((a, b) => a.at - b.at);
-          const ordering = createOrdering({ waitMs: 100, most: 100 });
+          const ordering = createReorderBuffer({ waitMs: 100, maxPackets: 100 });
           const out = arriving.flatMap((one) => ordering.push(one.part, one.at));
           assert.deepEqual(
             out.map(({ sequence }) => sequence),
@@ -136,7 +138,7 @@ describe("packet ordering", () => {
   });
 
   test("counts late packets and does not wait for them", () => {
-    const ordering = createOrdering({ waitMs: 50, most: 100 });
+    const ordering = createReorderBuffer({ waitMs: 50, maxPackets: 100 });
     assert.equal(ordering.push(part(1), 0).length, 1);
     assert.equal(ordering.push(part(4), 10).length, 0);
     assert.equal(ordering.push(part(5), 40).length, 0);
@@ -159,7 +161,7 @@ describe("packet ordering", () => {
   });
 
   test("limits the number of waiting packets, and follows a restarted sender", () => {
-    const ordering = createOrdering({ waitMs: 1e9, most: 3 });
+    const ordering = createReorderBuffer({ waitMs: 1e9, maxPackets: 3 });
     ordering.push(part(1), 0);
     const out = [3, 5, 7, 9].flatMap((sequence) => ordering.push(part(sequence), 0));
     assert.deepEqual(
@@ -178,8 +180,8 @@ describe("packet ordering", () => {
 });
 
 describe("frames from packets", () => {
-  const frames = (...parts: Partial<RtpPart & { missing: number }>[]) => {
-    const framing = createFraming();
+  const frames = (...parts: Partial<RtpPacketFields & { missing: number }>[]) => {
+    const framing = createFrameAssembler();
     return parts.flatMap((one, i) => framing.push({ ...part(i), missing: 0, ...one }));
   };
 
@@ -219,7 +221,7 @@ describe("frames from packets", () => {
 });
 
 test("exclude padding between frames, whose missing packets are reported for the next frame", () => {
-  const framing = createFraming();
+  const framing = createFrameAssembler();
   const empty = { payload: Buffer.alloc(0), timestamp: 1 };
   const parts = [{ timestamp: 1, marker: true }, empty, { ...empty, missing: 1 }, { timestamp: 2, marker: true }];
   const out = parts.flatMap((one, i) => framing.push({ ...part(i), missing: 0, ...one }));
@@ -235,7 +237,7 @@ test("exclude padding between frames, whose missing packets are reported for the
 test("sequence numbers continue across a wrap, forwards and backwards", () => {
   fc.assert(
     fc.property(fc.nat(0xffff), fc.array(fc.integer({ min: -30_000, max: 30_000 })), (first, steps) => {
-      const unwrap = createUnwrapping(16);
+      const unwrap = createUnwrapper(16);
       let at = first;
       assert.equal(unwrap(first), first);
       for (const step of steps) {

@@ -54,7 +54,7 @@ function afterDescriptor(payload: Buffer): number {
 }
 
 /** Returns the size of a key frame in pixels (RFC 6386, 9.1). Undefined for other frames. */
-export function readVp8Key(frame: Buffer): { width: number; height: number } | undefined {
+export function readVp8KeyFrameSize(frame: Buffer): { width: number; height: number } | undefined {
   if (frame.length < 10 || (frame[0]! & 1) !== 0) return undefined;
   if (frame[3] !== 0x9d || frame[4] !== 0x01 || frame[5] !== 0x2a) return undefined;
   // The upper two bits are the scaling mode.

@@ -39,7 +39,7 @@ export function createMessageReader(maxSize: number): MessageReader {
   let size = 0;
 
   /** Returns the content, unless it must be dropped. */
-  function wanted(content: Buffer): Buffer {
+  function filterContent(content: Buffer): Buffer {
     size += content.length;
     return source?.reader.stray !== undefined || size > maxSize ? EMPTY : content;
   }
@@ -67,7 +67,7 @@ export function createMessageReader(maxSize: number): MessageReader {
         return discarding === 0 ? { content: EMPTY, rest: input.subarray(skipped) } : { content: EMPTY };
       }
       const { content, rest } = source!.reader.push(input);
-      return { content: wanted(content), ...(rest !== undefined && { rest }) };
+      return { content: filterContent(content), ...(rest !== undefined && { rest }) };
     },
     end() {
       if (discarding !== undefined) {
@@ -75,7 +75,7 @@ export function createMessageReader(maxSize: number): MessageReader {
         return { kind: "discarded" };
       }
       if (source?.kind === "chunks" && !source.last) return { kind: "chunk", octets: source.octets };
-      const lineEnd = wanted(source?.kind === "chunks" && size > 0 ? source.reader.end() : EMPTY);
+      const lineEnd = filterContent(source?.kind === "chunks" && size > 0 ? source.reader.end() : EMPTY);
       return { kind: "message", lineEnd, stray: source?.reader.stray, oversized: size > maxSize };
     },
     reset() {

@@ -44,20 +44,20 @@ export function readMailParameters(
   const refusal = unacceptable(command, params, known, smtputf8);
   if (refusal !== undefined) return refusal;
   const values = valuesOf(params);
-  if (values === undefined) return refused(501, "5.5.4", "Error: duplicate parameter");
+  if (values === undefined) return rejected(501, "5.5.4", "Error: duplicate parameter");
   const body = (values.get("BODY") ?? "7BIT").toUpperCase();
   if (body !== "7BIT" && body !== "8BITMIME")
-    return refused(501, "5.5.4", "Invalid BODY parameter value. Must be 7BIT or 8BITMIME");
+    return rejected(501, "5.5.4", "Invalid BODY parameter value. Must be 7BIT or 8BITMIME");
   if (values.has("SMTPUTF8") && !smtputf8)
-    return refused(501, "5.5.4", "Invalid SMTPUTF8 parameter. This flag does not accept a value");
+    return rejected(501, "5.5.4", "Invalid SMTPUTF8 parameter. This flag does not accept a value");
   const declared = values.get("SIZE");
   if (declared !== undefined && !/^\d{1,20}$/.test(declared))
-    return refused(501, "5.5.4", "Error: Bad message size syntax");
+    return rejected(501, "5.5.4", "Error: Bad message size syntax");
   const size = declared === undefined ? undefined : Number(declared);
   if (size !== undefined && size > rules.maxSize)
-    return refused(552, "5.3.4", `Error: message exceeds fixed maximum message size ${rules.maxSize}`);
+    return rejected(552, "5.3.4", `Error: message exceeds fixed maximum message size ${rules.maxSize}`);
   const dsn = readMailRequest(params);
-  if (!dsn.ok) return refused(501, "5.5.4", `Error: ${dsn.why}`);
+  if (!dsn.ok) return rejected(501, "5.5.4", `Error: ${dsn.why}`);
   return { ok: true, value: { body, smtputf8, dsn: dsn.value, ...(size !== undefined && { size }) } };
 }
 
@@ -71,7 +71,7 @@ export function readRecipientParameters(
   const refusal = unacceptable(command, params, new Set(dsn ? ["NOTIFY", "ORCPT"] : []), smtputf8);
   if (refusal !== undefined) return refusal;
   const request = readRecipientRequest(params);
-  return request.ok ? { ok: true, value: request.value } : refused(501, "5.5.4", `Error: ${request.why}`);
+  return request.ok ? { ok: true, value: request.value } : rejected(501, "5.5.4", `Error: ${request.why}`);
 }
 
 function unacceptable(
@@ -80,17 +80,17 @@ function unacceptable(
   known: ReadonlySet<string>,
   smtputf8: boolean,
 ): { ok: false; reply: Reply } | undefined {
-  if (!isUtf8(command)) return refused(501, "5.5.2", "Error: the command is not UTF-8");
+  if (!isUtf8(command)) return rejected(501, "5.5.2", "Error: the command is not UTF-8");
   const unknown = params.map((param) => param.split("=", 1)[0]!).find((name) => !known.has(name.toUpperCase()));
   if (unknown !== undefined)
-    return refused(
+    return rejected(
       555,
       "5.5.4",
       `Error: parameter ${unknown.replace(/[^A-Za-z0-9-]/g, "?").slice(0, 40)} is not supported`,
     );
   // RFC 6531 3.5: non-ASCII addresses require SMTPUTF8.
   if (!smtputf8 && command.some((octet) => octet > 127))
-    return refused(553, "5.6.7", "Error: a non-ASCII address requires SMTPUTF8");
+    return rejected(553, "5.6.7", "Error: a non-ASCII address requires SMTPUTF8");
   return undefined;
 }
 
@@ -106,7 +106,7 @@ function valuesOf(params: readonly string[]): Map<string, string> | undefined {
   return values;
 }
 
-const refused = (code: number, enhanced: string, text: string) => ({
+const rejected = (code: number, enhanced: string, text: string) => ({
   ok: false as const,
   reply: { code, enhanced, text },
 });

@@ -1,7 +1,7 @@
 import { rfc5322Date } from "../rfc5322/index.ts";
 
 /** Contents of the Received field of an accepted message (RFC 5321 4.4). */
-interface ReceivedFacts {
+interface ReceivedOptions {
   helo: string;
   ip: string;
   /** This server's host name. */
@@ -17,7 +17,7 @@ interface ReceivedFacts {
 }
 
 /** Returns the folded field with its line end. */
-export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }: ReceivedFacts): string {
+export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }: ReceivedOptions): string {
   const forClause = recipient === undefined ? "" : `\r\n\tfor <${harmless(recipient)}>`;
   const tlsComment = tls === undefined ? "" : `\r\n\t(${tls.split(" ").map(harmless).join(" ")})`;
   return `Received: from ${harmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${harmless(by)} with ${protocol} id ${id}${tlsComment}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;

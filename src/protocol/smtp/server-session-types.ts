@@ -35,7 +35,7 @@ export interface SessionLimits {
   /** Number of failed commands after which the session ends; accepting a message resets it. */
   errors: number;
   /** Number of failed commands after which each further command is delayed. */
-  patience: number;
+  errorsBeforeDelay: number;
   /** Number of commands without an accepted message; each further command counts as failed. */
   commands: number;
 }
@@ -73,7 +73,7 @@ export type ServerEvent =
   | { type: "message"; stray: "CR" | "LF" | undefined; oversized: boolean }
   /** The message will not be completed. */
   | { type: "aborted" }
-  /** The driver starts the TLS handshake, then calls `secured`. */
+  /** The driver starts the TLS handshake, then calls `tlsEstablished`. */
   | { type: "starttls" }
   /** The driver closes the connection after the last reply. */
   | { type: "close" };
@@ -85,7 +85,7 @@ export interface ServerSession {
   /** Passes the decision that the last event requested. No reply, or a positive one, means acceptance. */
   decide(reply?: Reply): void;
   /** Called when TLS is established. `tls` is its protocol and cipher. */
-  secured(tls: string): void;
+  tlsEstablished(tls: string): void;
   /** Ends the session with a reply, unless it has already ended. */
   terminate(reply: Reply): void;
   /**

@@ -114,7 +114,7 @@ test("DATA is accepted only after an accepted recipient of the same transaction"
         const resets = /^(?:EHLO|HELO|RSET)/.test(text) || (text === "STARTTLS" && !secure);
         if (resets) [mail, recipients] = [false, 0];
         if (text === "STARTTLS" && !secure) {
-          session.secured("TLSv1.3 X");
+          session.tlsEstablished("TLSv1.3 X");
           [greeted, secure] = [false, true];
         }
         if (/^(?:EHLO|HELO)/.test(text)) greeted = true;

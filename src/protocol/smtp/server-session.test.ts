@@ -126,7 +126,7 @@ test("STARTTLS discards any plaintext after it, and everything known about the c
   assert.equal(events.at(-1), "starttls");
   assert.equal(session.awaits, "nothing");
   assert.equal(say("NOOP\r\n"), "");
-  session.secured("TLSv1.3 X");
+  session.tlsEstablished("TLSv1.3 X");
   assert.match(line("MAIL FROM:<a@b.test>"), /^503 5\.5\.1 Error: send HELO/);
   assert.doesNotMatch(line("EHLO x"), /STARTTLS/);
   assert.equal(session.protocol, "ESMTPS");
@@ -212,13 +212,13 @@ test("terminate sends a last reply and aborts the message", () => {
 });
 
 test("delays commands from a client that makes errors, then ends the session; an accepted message resets the count", () => {
-  const { line, say, events } = openSession({ limits: { patience: 2, errors: 4 } });
+  const { line, say, events } = openSession({ limits: { errorsBeforeDelay: 2, errors: 4 } });
   for (let i = 0; i < 2; i++) line("FOO");
   assert.ok(!events.includes("delay"));
   for (let i = 0; i < 2; i++) line("FOO");
   assert.equal(events.filter((type) => type === "delay").length, 2);
   assert.match(line("NOOP"), /^421 4\.7\.0 Error: too many errors/);
-  const accepted = inTransaction({ limits: { patience: 2, errors: 4 } });
+  const accepted = inTransaction({ limits: { errorsBeforeDelay: 2, errors: 4 } });
   for (let i = 0; i < 3; i++) accepted.line("FOO");
   accepted.line("DATA");
   accepted.line(".");

@@ -34,7 +34,7 @@ export function openSession({ decide, extensions, limits, ...changes }: Changes 
     maxSize: 1000,
     maxRecipients: 3,
     maxCommand: 100,
-    limits: { errors: 1000, patience: 1000, commands: 1000, ...limits },
+    limits: { errors: 1000, errorsBeforeDelay: 1000, commands: 1000, ...limits },
     ...changes,
   });
   const events: ServerEvent["type"][] = [];

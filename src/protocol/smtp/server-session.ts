@@ -60,7 +60,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     events.push({ type: "close" });
   }
 
-  function hangUp(reply: Reply) {
+  function replyAndClose(reply: Reply) {
     send(reply);
     close();
   }
@@ -86,16 +86,16 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const read = input.read();
       if (read === undefined) return false;
       if (!read.ok) {
-        hangUp(read.reason === "too long" ? replies.LINE_TOO_LONG : replies.BARE_LINE_END);
+        replyAndClose(read.reason === "too long" ? replies.LINE_TOO_LONG : replies.BARE_LINE_END);
         return true;
       }
       ({ line } = read);
       commands++;
       if (errors >= limits.errors) {
-        hangUp(replies.TOO_MANY_ERRORS);
+        replyAndClose(replies.TOO_MANY_ERRORS);
         return true;
       }
-      if (errors >= limits.patience) {
+      if (errors >= limits.errorsBeforeDelay) {
         delayed = line;
         events.push({ type: "delay" });
         return true;
@@ -109,8 +109,8 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   function execute(command: SmtpCommand) {
     const { verb } = command;
     if (verb === "BDAT" && extensions.chunking) return bdat(command);
-    if (SYNCHRONIZING.has(verb) && input.length > 0) return hangUp(replies.NOT_SYNCHRONIZED);
-    const refusal = refusalOf(verb);
+    if (SYNCHRONIZING.has(verb) && input.length > 0) return replyAndClose(replies.NOT_SYNCHRONIZED);
+    const refusal = rejectionOf(verb);
     if (refusal !== undefined) return send(refusal);
     switch (verb) {
       case "EHLO":
@@ -132,20 +132,20 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       case "VRFY":
         return send(command.argument === "" ? replies.VRFY_SYNTAX : replies.VRFY);
       case "QUIT":
-        return hangUp(replies.BYE);
+        return replyAndClose(replies.BYE);
       case "STARTTLS":
         if (extensions.starttls) return startTls(command);
         break;
       case "AUTH":
         if (extensions.auth) return auth(command);
     }
-    if (command.isHttp) return hangUp(replies.HTTP);
-    if (++unknown >= MAX_UNKNOWN) return hangUp(replies.TOO_MANY_UNKNOWN);
+    if (command.isHttp) return replyAndClose(replies.HTTP);
+    if (++unknown >= MAX_UNKNOWN) return replyAndClose(replies.TOO_MANY_UNKNOWN);
     send(replies.UNKNOWN_COMMAND);
   }
 
   /** Returns the reply to a command that is not allowed yet. */
-  function refusalOf(verb: string): Reply | undefined {
+  function rejectionOf(verb: string): Reply | undefined {
     if (extensions.auth && !authenticated && verb !== "AUTH" && ++unauthenticated >= MAX_UNAUTHENTICATED)
       return replies.TOO_MANY_UNAUTHENTICATED;
     if (helo === undefined && NEEDS_HELO.has(verb) && (verb !== "AUTH" || extensions.auth)) return replies.HELO_FIRST;
@@ -208,8 +208,8 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     const octets = /^\d{1,15}$/.test(size) ? Number(size) : undefined;
     // Without the size, the commands after the chunk cannot be located.
     if (octets === undefined || words.length > 2 || (last !== undefined && last.toUpperCase() !== "LAST"))
-      return hangUp(replies.BDAT_SYNTAX);
-    const refusal = refusalOf("BDAT") ?? (hasRecipients() ? undefined : replies.NEED_RCPT);
+      return replyAndClose(replies.BDAT_SYNTAX);
+    const refusal = rejectionOf("BDAT") ?? (hasRecipients() ? undefined : replies.NEED_RCPT);
     // RFC 3030 2: the chunk of a refused BDAT is read and discarded.
     if (refusal !== undefined) {
       send(refusal);
@@ -317,13 +317,13 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       return events.shift();
     },
     decide,
-    secured(cipher) {
+    tlsEstablished(cipher) {
       tls = cipher;
       input.take();
       if (state === "tls") state = "command";
     },
     terminate(reply) {
-      if (state !== "closed") hangUp(reply);
+      if (state !== "closed") replyAndClose(reply);
     },
     get awaits() {
       if (state === "command" || state === "data") return delayed === undefined ? state : "nothing";

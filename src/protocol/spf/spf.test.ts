@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { includes, isSpf, parseSpfTerm, spfWords, withInclude, withoutInclude } from "./index.ts";
+import { includes, isSpf, parseSpfTerm, spfTerms, withInclude, withoutInclude } from "./index.ts";
 
 const HOST = "_spf.mx.example";
 
@@ -60,7 +60,7 @@ test("parses every mechanism with its qualifier and its lookups", () => {
     ["IP6", "-2001:db8::/32", "fail", 0, undefined],
     "modifier",
   ]);
-  assert.deepEqual(spfWords("v=spf1  a   -all"), ["a", "-all"]);
+  assert.deepEqual(spfTerms("v=spf1  a   -all"), ["a", "-all"]);
 });
 
 test("rejects terms that RFC 7208 does not allow", () => {

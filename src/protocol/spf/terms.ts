@@ -22,7 +22,7 @@ const MECHANISM = /^([+?~-]?)(all|include|a|mx|ptr|ip4|ip6|exists)(?:([:/])(.*))
 const NEEDS_VALUE = new Set(["include", "ip4", "ip6", "exists"]);
 
 /** Returns the words of a record after its version. */
-export const spfWords = (record: string): string[] =>
+export const spfTerms = (record: string): string[] =>
   record
     .split(/ +/)
     .slice(1)

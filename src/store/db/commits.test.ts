@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import type { Migration } from "./port.ts";
-import { createCommits } from "./commits.ts";
+import { createGroupCommitter } from "./commits.ts";
 
 interface Tables {
   notes: { name: string; value: number };
@@ -23,7 +23,7 @@ const migrations: Migration[] = [
 onEveryDatabase((engine) => {
   test("concurrent writes finish independently, and a group is atomic", async (t) => {
     const { db } = await engine.open(t, migrations);
-    const commits = createCommits(db);
+    const commits = createGroupCommitter(db);
     const note = (name: string, value = 0) => db.tables<Tables>().insertInto("notes").values({ name, value });
     const names = async () =>
       (await db.tables<Tables>().selectFrom("notes").select("name").orderBy("name").execute()).map(({ name }) => name);
@@ -31,9 +31,9 @@ onEveryDatabase((engine) => {
     const ends = await Promise.allSettled([
       ...Array.from({ length: 40 }, (_, n) => commits.write(note(`n${n}`, n).returning("value"))),
       commits.write(note("a")),
-      commits.all([note("g1"), note("g2")]),
-      commits.all([note("h1"), note("a")]),
-      commits.all([]),
+      commits.writeAtomically([note("g1"), note("g2")]),
+      commits.writeAtomically([note("h1"), note("a")]),
+      commits.writeAtomically([]),
     ]);
     assert.deepEqual(
       ends
@@ -55,7 +55,7 @@ onEveryDatabase((engine) => {
 
   test("sequential writes keep their order, regardless of earlier batches", async (t) => {
     const { db } = await engine.open(t, migrations);
-    const commits = createCommits(db);
+    const commits = createGroupCommitter(db);
     await commits.write(db.tables<Tables>().insertInto("notes").values({ name: "count", value: 0 }));
     const add = () =>
       commits.write(

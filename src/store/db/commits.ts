@@ -2,11 +2,11 @@ import type { Compilable, CompiledQuery, Kysely } from "kysely";
 import type { Db, Written } from "./port.ts";
 
 /** Group commit: concurrent writes share one fsync. */
-export interface Commits {
+export interface GroupCommitter {
   /** Like Db.write. */
   write: Db["write"];
   /** Writes all queries atomically. */
-  all(queries: Compilable<unknown>[]): Promise<void>;
+  writeAtomically(queries: Compilable<unknown>[]): Promise<void>;
 }
 
 interface PendingWrite {
@@ -16,7 +16,7 @@ interface PendingWrite {
 }
 
 /** Maximum number of groups per commit. A message with its body is one group, of at most 64 KiB plus its recipients. */
-const MOST = 200;
+const MAX_GROUPS_PER_COMMIT = 200;
 /**
  * After a commit with several groups, the next commit waits for more as long as that commit took, within these bounds.
  */
@@ -28,11 +28,11 @@ const PAUSE_MS = { least: 2, most: 10 };
  * commit the next one is delayed by the duration of the last one. A single caller never waits. PostgreSQL has built-in
  * group commit.
  */
-export function createCommits(db: Db): Commits {
+export function createGroupCommitter(db: Db): GroupCommitter {
   if (db.dialect === "postgres") {
     return {
       write: db.write,
-      all: (queries) =>
+      writeAtomically: (queries) =>
         db.transaction<unknown, void>(
           async (tx) =>
             void (await runAll(
@@ -62,7 +62,7 @@ export function createCommits(db: Db): Commits {
   }
 
   async function commitAll() {
-    const now = waiting.splice(0, MOST);
+    const now = waiting.splice(0, MAX_GROUPS_PER_COMMIT);
     const start = performance.now();
     try {
       const results = await commit(now.map(({ queries }) => queries));
@@ -92,7 +92,8 @@ export function createCommits(db: Db): Commits {
 
   return {
     write: async <Row>(query: Compilable<Row>) => (await ask([query.compile()]))[0] as Written<Row>,
-    all: async (queries) => void (queries.length > 0 && (await ask(queries.map((query) => query.compile())))),
+    writeAtomically: async (queries) =>
+      void (queries.length > 0 && (await ask(queries.map((query) => query.compile())))),
   };
 }
 

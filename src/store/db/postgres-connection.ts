@@ -10,7 +10,7 @@ import { storeErrors } from "../errors.ts";
  */
 interface GuardedPool extends PostgresPool {
   /** Marks `work` as inside a transaction. */
-  inside<Result>(work: () => Promise<Result>): Promise<Result>;
+  runInTransaction<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 export function createGuardedPool({ url, connections }: { url: string; connections: number }): GuardedPool {
@@ -52,7 +52,7 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
     connect,
     end: () => pool.end(),
     options: {},
-    async inside(work) {
+    async runInTransaction(work) {
       const mark = { open: true };
       try {
         return await transaction.run(mark, work);

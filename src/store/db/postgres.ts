@@ -46,7 +46,7 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
           (kysely as Kysely<Tables>)
             .transaction()
             .setIsolationLevel("serializable")
-            .execute((tx) => pool.inside(() => work(tx))),
+            .execute((tx) => pool.runInTransaction(() => work(tx))),
         ),
       ),
     // PostgreSQL groups concurrent commits.

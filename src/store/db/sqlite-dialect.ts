@@ -35,7 +35,7 @@ class ConcurrentAdapter extends SqliteAdapter {
 
 interface Connection extends DatabaseConnection {
   /** Set while this connection is in a transaction. */
-  transaction?: { giveBack(): void; failed: boolean };
+  transaction?: { release(): void; failed: boolean };
 }
 
 function createDriver({
@@ -49,7 +49,7 @@ function createDriver({
 }): Driver {
   async function executeQuery<Row>(this: Connection, query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.transaction) return toKysely(runInside<Row>(this.transaction, query));
-    return toKysely(isRead(query) ? reader.run<Row>(query) : await writes.alone<Row>(query));
+    return toKysely(isRead(query) ? reader.run<Row>(query) : await writes.writeAlone<Row>(query));
   }
 
   // PostgreSQL aborts a transaction at its first error, whereas SQLite would continue. Abort here, too, so that no code
@@ -69,7 +69,7 @@ function createDriver({
     acquireConnection: async (): Promise<Connection> => ({ executeQuery, streamQuery }),
     releaseConnection: async () => {},
     async beginTransaction(connection: Connection) {
-      connection.transaction = { giveBack: await writes.begin(), failed: false };
+      connection.transaction = { release: await writes.begin(), failed: false };
     },
     async commitTransaction(connection: Connection) {
       if (connection.transaction?.failed)
@@ -97,7 +97,7 @@ async function* streamQuery(): AsyncIterableIterator<never> {
 }
 
 function end(connection: Connection) {
-  connection.transaction?.giveBack();
+  connection.transaction?.release();
   delete connection.transaction;
 }
 

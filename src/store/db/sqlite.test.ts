@@ -18,7 +18,7 @@ function temporary(t: TestContext): string {
   return folder;
 }
 
-async function open(t: TestContext, more: { patienceMs?: number } = {}) {
+async function open(t: TestContext, more: { waitTimeoutMs?: number } = {}) {
   const path = join(temporary(t), "test.db");
   const db = openSqlite({ path, ...more });
   t.after(() => db.close());
@@ -135,7 +135,7 @@ describe("SQLite", () => {
   });
 
   test("gives up on another process after a timeout, and recovers when the lock is released", async (t) => {
-    const { db, path, set } = await open(t, { patienceMs: 60 });
+    const { db, path, set } = await open(t, { waitTimeoutMs: 60 });
     const other = new DatabaseSync(path);
     t.after(() => other.close());
     other.exec("begin immediate");
@@ -164,7 +164,7 @@ describe("SQLite", () => {
   });
 
   test("does not wait forever for a transaction that never ends", async (t) => {
-    const { db, set } = await open(t, { patienceMs: 60 });
+    const { db, set } = await open(t, { waitTimeoutMs: 60 });
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
     const endless = db.transaction<Tables, void>(() => mayEnd);
     await assert.rejects(

@@ -10,17 +10,17 @@ interface SqliteOptions {
    */
   path: string;
   /** How long writes wait for an open transaction before they fail with StoreError busy. Default 30 s. */
-  patienceMs?: number;
+  waitTimeoutMs?: number;
 }
 
 /**
  * The default engine: one file, WAL, an fsync per commit. Throws StoreError if the file cannot be opened or is not a
  * database.
  */
-export function openSqlite({ path, patienceMs }: SqliteOptions): Db {
+export function openSqlite({ path, waitTimeoutMs }: SqliteOptions): Db {
   const writer = connectSqlite(path);
   const reader = connectSqlite(path, { readOnly: true });
-  const writes = createWriteQueue(writer, { patienceMs });
+  const writes = createWriteQueue(writer, { patienceMs: waitTimeoutMs });
   // oxlint-disable-next-line no-explicit-any
   const kysely = new Kysely<any>({ dialect: createSqliteDialect({ reader, writer, writes }) });
   let closed: Promise<void> | undefined;
@@ -29,8 +29,8 @@ export function openSqlite({ path, patienceMs }: SqliteOptions): Db {
     dialect: "sqlite",
     tables: () => kysely,
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
-      (kysely as Kysely<Tables>).transaction().execute((tx) => writes.inside(() => work(tx))),
-    write: (query) => writes.together(query.compile()),
+      (kysely as Kysely<Tables>).transaction().execute((tx) => writes.runInTransaction(() => work(tx))),
+    write: (query) => writes.writeGrouped(query.compile()),
     // Bypasses Kysely's drivers and connections, which cost more than SQLite's row lookup.
     read: async <Row>(query: Compilable<Row>) => reader.run<Row>(query.compile()).rows,
     close: () => (closed ??= closeAll()),

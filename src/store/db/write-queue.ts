@@ -11,16 +11,16 @@ import type { SqliteConnection } from "./sqlite-connection.ts";
  */
 export interface WriteQueue {
   /** Runs the query alone, as soon as no transaction is open. */
-  alone<Row>(query: CompiledQuery): Promise<Result<Row>>;
+  writeAlone<Row>(query: CompiledQuery): Promise<Result<Row>>;
   /** Runs the query in one commit with all other writes of this event loop turn. */
-  together<Row>(query: CompiledQuery): Promise<Result<Row>>;
+  writeGrouped<Row>(query: CompiledQuery): Promise<Result<Row>>;
   /**
    * Begins a transaction when its turn comes. All other writes wait until the returned function is called, after COMMIT
    * or ROLLBACK.
    */
   begin(): Promise<() => void>;
   /** Marks `work` as inside the open transaction. */
-  inside<Result>(work: () => Promise<Result>): Promise<Result>;
+  runInTransaction<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Resolves when all pending work is done (or timed out); later calls are rejected. */
   close(): Promise<void>;
 }
@@ -112,9 +112,9 @@ export function createWriteQueue(writer: SqliteConnection, { patienceMs = 30_000
 
   return {
     begin,
-    inside: (work) => transaction.run(open!, work),
-    alone: (query) => new Promise((resolve, reject) => ask({ kind: "alone", query, resolve, reject }, true)),
-    together: (query) => new Promise((resolve, reject) => ask({ kind: "together", query, resolve, reject }, false)),
+    runInTransaction: (work) => transaction.run(open!, work),
+    writeAlone: (query) => new Promise((resolve, reject) => ask({ kind: "alone", query, resolve, reject }, true)),
+    writeGrouped: (query) => new Promise((resolve, reject) => ask({ kind: "together", query, resolve, reject }, false)),
     async close() {
       const everythingBefore = begin().then(() => writer.exec("rollback"));
       closed = true;

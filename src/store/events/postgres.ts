@@ -62,7 +62,7 @@ export async function openPostgresEvents({
         try {
           await clock.sleep(wait, closing.signal);
           client = await connect();
-          subscriptions.deliverLost();
+          subscriptions.notifyPossibleLoss();
           void send();
           break;
         } catch (err) {

@@ -5,7 +5,7 @@ interface Subscriptions {
   add(topic: string, on: (id: string) => void): () => void;
   deliver(topic: string, id: string): void;
   /** Notifies all listeners that notifications may have been lost. */
-  deliverLost(): void;
+  notifyPossibleLoss(): void;
   clear(): void;
 }
 
@@ -35,7 +35,7 @@ export function createSubscriptions(log: Log): Subscriptions {
     deliver(topic, id) {
       for (const on of Array.from(topics.get(topic) ?? [])) call(on, topic, id);
     },
-    deliverLost() {
+    notifyPossibleLoss() {
       for (const [topic, listeners] of Array.from(topics)) for (const on of Array.from(listeners)) call(on, topic, "");
     },
     clear: () => topics.clear(),

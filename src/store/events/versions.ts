@@ -8,7 +8,7 @@ export interface Versions {
   /** Call it before reading the data. Undefined if another process may change the item without immediate notice. */
   of(id: string): number | undefined;
   /** Call it after the commit of a change and before the response; other processes receive the event. */
-  changed(id: string): void;
+  markChanged(id: string): void;
   close(): void;
 }
 
@@ -31,7 +31,7 @@ export function createVersions({ events, topic, alone }: { events: Events; topic
   const unsubscribe = events.subscribe(topic, bump);
   return {
     of: (id) => (alone ? (known.get(id) ?? others) : undefined),
-    changed(id) {
+    markChanged(id) {
       bump(id);
       events.publish(topic, id);
     },

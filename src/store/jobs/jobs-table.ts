@@ -160,7 +160,7 @@ export function createJobsTable(db: Db) {
       await db.write(
         tables
           .updateTable("jobs")
-          .set({ ...ended("failed", now), error: "its worker disappeared during the last attempt" })
+          .set({ ...finishedValues("failed", now), error: "its worker disappeared during the last attempt" })
           .where("kind", "=", kind)
           .where("status", "=", running)
           .where("lease_until", "<", now)
@@ -219,7 +219,7 @@ export function createJobsTable(db: Db) {
         const heir = mine.key === null ? undefined : await sameKey.executeTakeFirst();
         const next: Partial<JobRow> = heir
           ? {
-              ...ended("failed", now),
+              ...finishedValues("failed", now),
               error: `job ${heir.id} with the same key took over; ${values.error ?? "stopped"}`,
             }
           : { ...values, status: "waiting", token: null, lease_until: null };
@@ -243,7 +243,7 @@ export async function reclaimJobs(db: Db): Promise<void> {
   await db.write(db.tables<Tables>().updateTable("jobs").set({ lease_until: 0 }).where("status", "=", running));
 }
 
-export const ended = (status: "done" | "failed", now: number): Partial<JobRow> => ({
+export const finishedValues = (status: "done" | "failed", now: number): Partial<JobRow> => ({
   status,
   token: null,
   lease_until: null,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as soon } from "node:timers/promises";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
 import type { JobsTable } from "./jobs-table.ts";
-import { keepLeases, type Lease } from "./leases.ts";
+import { startLeaseRenewal, type Lease } from "./leases.ts";
 
 test("a lease expires and aborts its job while the database is not responding", async () => {
   const clock = createManualClock(0);
@@ -11,7 +11,7 @@ test("a lease expires and aborts its job while the database is not responding", 
   const table = { renew: () => (renewals++, new Promise(() => {})) } as unknown as JobsTable;
   const over = new AbortController();
   const lease = { id: "one", until: 60_000, lost: false, controller: new AbortController() } as unknown as Lease;
-  keepLeases({ table, clock, log: silentLog }, new Set([lease]), 60_000, over.signal);
+  startLeaseRenewal({ table, clock, log: silentLog }, new Set([lease]), 60_000, over.signal);
   for (let at = 20_000; at <= 60_000; at += 20_000) {
     clock.advance(20_000);
     await soon();
@@ -30,7 +30,7 @@ test("a lease missing from the table is lost, and a renewed lease stays valid", 
   const of = (id: string) =>
     ({ id, until: 60_000, lost: false, controller: new AbortController() }) as unknown as Lease;
   const [stands, gone] = [of("stands"), of("gone")];
-  keepLeases({ table, clock, log: silentLog }, new Set([stands, gone]), 60_000, over.signal);
+  startLeaseRenewal({ table, clock, log: silentLog }, new Set([stands, gone]), 60_000, over.signal);
   clock.advance(20_000);
   await soon();
   await soon();

@@ -11,14 +11,14 @@ export interface Lease extends JobClaim {
 }
 
 interface Leases {
-  lose(lease: Lease): void;
+  markLost(lease: Lease): void;
 }
 
 /**
  * Renews the leases in `held` after a third of their duration, until `over`. Aborts the job of an expired or lost
  * lease.
  */
-export function keepLeases(
+export function startLeaseRenewal(
   parts: { table: JobsTable; clock: Clock; log: Log },
   held: ReadonlySet<Lease>,
   leaseMs: number,
@@ -29,7 +29,7 @@ export function keepLeases(
   /** True if a heartbeat became due while the previous one was pending. */
   let missed = false;
 
-  function lose(lease: Lease) {
+  function markLost(lease: Lease) {
     lease.lost = true;
     lease.controller.abort(storeErrors.leaseLost({ id: lease.id }));
   }
@@ -47,7 +47,7 @@ export function keepLeases(
       const standing = await table.renew(mine, until);
       for (const lease of mine) {
         if (standing.has(lease.id)) lease.until = until;
-        else if (held.has(lease)) lose(lease);
+        else if (held.has(lease)) markLost(lease);
       }
     } catch (err) {
       log.warn({ err }, "jobs: failed to renew leases, will retry");
@@ -64,11 +64,11 @@ export function keepLeases(
     while (!over.aborted) {
       await clock.sleep(leaseMs / 3, over).catch(() => {});
       // Leases also expire while the database does not respond.
-      for (const lease of held) if (!lease.lost && clock.now() > lease.until) lose(lease);
+      for (const lease of held) if (!lease.lost && clock.now() > lease.until) markLost(lease);
       if (!over.aborted) void renew();
     }
   }
 
   void beat();
-  return { lose };
+  return { markLost };
 }

@@ -1,9 +1,9 @@
 import { type Clock, type Ids, type Log, messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { createWakeSignal } from "./wake-signal.ts";
-import { ended, type JobRow, type JobsTable } from "./jobs-table.ts";
+import { finishedValues, type JobRow, type JobsTable } from "./jobs-table.ts";
 import { toJson } from "./json.ts";
-import { keepLeases, type Lease } from "./leases.ts";
+import { startLeaseRenewal, type Lease } from "./leases.ts";
 import type { Job, JobContext, JobWorker, WorkOptions } from "./port.ts";
 
 interface WorkerDeps {
@@ -21,9 +21,9 @@ interface Running extends Lease {
 }
 
 const DEFAULT_POLL_MS = 1_000;
-const LEAVE_BEHIND_MS = 1_000;
+const ABORT_GRACE_MS = 1_000;
 const HOUR = 3_600_000;
-const KEPT_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
+const RETENTION_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
 
 /** Runs jobs of one kind, `concurrency` at a time, until stopped. */
 export function startWorker(
@@ -38,7 +38,7 @@ export function startWorker(
   const wakeSignal = createWakeSignal(clock);
   const stopping = new AbortController();
   const over = new AbortController();
-  const leases = keepLeases(parts, running, leaseMs, over.signal);
+  const leases = startLeaseRenewal(parts, running, leaseMs, over.signal);
   const unsubscribe = parts.subscribe(wakeSignal.ring);
   const taking = takeWork();
   let stopped: Promise<void> | undefined;
@@ -107,7 +107,7 @@ export function startWorker(
       failure = { reason };
     }
     try {
-      const counts = await insist(entry, () => conclude(entry, failure));
+      const counts = await retryWhileLeased(entry, () => recordOutcome(entry, failure));
       if (!counts)
         log.warn({ job: id, kind, attempt }, "jobs: lease lost before the job finished; its outcome is discarded");
     } catch (err) {
@@ -115,21 +115,21 @@ export function startWorker(
     }
   }
 
-  function conclude(entry: Running, failure: { reason: unknown } | undefined): Promise<boolean> {
+  function recordOutcome(entry: Running, failure: { reason: unknown } | undefined): Promise<boolean> {
     const now = clock.now();
     const { attempt, max_attempts: most, error: before } = entry.row;
-    if (!failure) return table.settle(entry, { ...ended("done", now), error: null });
+    if (!failure) return table.settle(entry, { ...finishedValues("done", now), error: null });
     const interrupted = stopping.signal.aborted && entry.controller.signal.aborted;
     if (interrupted) return table.release(entry, now, { run_at: now, attempt: attempt - 1, error: before });
     const error = messageOf(failure.reason).replaceAll("\0", "").slice(0, 2000);
     if (attempt < most)
       return table.release(entry, now, { run_at: now + Math.max(0, Math.round(backoff(attempt))), attempt, error });
     log.error({ err: failure.reason, job: entry.id, kind, attempt }, "jobs: last attempt failed");
-    return table.settle(entry, { ...ended("failed", now), error });
+    return table.settle(entry, { ...finishedValues("failed", now), error });
   }
 
   /** Retries the write during a database outage, while the lease is valid. */
-  async function insist(entry: Running, write: () => Promise<boolean>): Promise<boolean> {
+  async function retryWhileLeased(entry: Running, write: () => Promise<boolean>): Promise<boolean> {
     while (!entry.lost) {
       try {
         return await write();
@@ -146,13 +146,13 @@ export function startWorker(
     const text = toJson(value);
     if (text === undefined) throw storeErrors.badJob({ kind, reason: "its progress is not JSON" });
     if (!entry.lost && (await table.settle(entry, { progress: text }))) return;
-    leases.lose(entry);
+    leases.markLost(entry);
     throw storeErrors.leaseLost({ id: entry.id });
   }
 
   async function forgetOld() {
     for (const status of ["done", "failed"] as const)
-      while ((await table.forget(status, clock.now() - KEPT_MS[status])) === 1000);
+      while ((await table.forget(status, clock.now() - RETENTION_MS[status])) === 1000);
   }
 
   async function stop(graceMs: number) {
@@ -162,7 +162,7 @@ export function startWorker(
     await taking;
     await finish(graceMs);
     for (const { controller } of running) controller.abort(new Error("the worker stops"));
-    await finish(LEAVE_BEHIND_MS);
+    await finish(ABORT_GRACE_MS);
     over.abort();
     for (const { id } of running)
       log.warn(

@@ -12,7 +12,7 @@ export interface Folders {
    * Creates `folder` and its parents; with `durable` their names survive a power failure. Cheap for a recently used
    * folder.
    */
-  make(folder: string, durable: boolean): Promise<void>;
+  create(folder: string, durable: boolean): Promise<void>;
   /** Makes all names in `folder` durable that were created before the call. */
   sync(folder: string): Promise<void>;
   /** Call this if the folder no longer exists: another process removed it. */
@@ -49,7 +49,7 @@ export function createFolders(root: string): Folders {
 
   return {
     sync,
-    async make(folder, durable) {
+    async create(folder, durable) {
       if (!known.has(folder)) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         if (!durable) return;

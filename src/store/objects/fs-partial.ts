@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { storeErrors } from "../errors.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
 import type { Folders } from "./fs-folders.ts";
-import { giveName } from "./fs-write.ts";
+import { renameToFinal } from "./fs-write.ts";
 import type { PartialObject } from "./port.ts";
 
 const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] = [
@@ -47,7 +47,7 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
     }
 
     async function openNow(): Promise<number> {
-      await folders.make(folder, true);
+      await folders.create(folder, true);
       const fd = await openAsync(temp, constants.O_RDWR | constants.O_CREAT, 0o600);
       // The name is synced on the first write.
       if ((await statAsync(fd)).size === 0) await folders.sync(folder);
@@ -74,7 +74,7 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
         }
         if (kept !== wanted) throw storeErrors.badOffset({ key, offset: wanted, size: kept });
         await ours(syncFile(temp));
-        await ours(giveName({ temp, path, folders }, true));
+        await ours(renameToFinal({ temp, path, folders }, true));
       },
       async discard() {
         await ours(unlink(temp)).catch(ignoreAbsent);

@@ -8,7 +8,7 @@ import { createWarmRead, type WarmRead } from "./fs-warm.ts";
 import type { ObjectHandle, ObjectReader } from "./port.ts";
 
 /** Files up to this size are read on this thread: using the thread pool costs more than copying from the page cache. */
-const AT_ONCE = 64 * 1024;
+const SYNC_READ_MAX_BYTES = 64 * 1024;
 const READ_SIZE = 1024 * 1024;
 
 export function openObject(path: string, key: string, warmRead: WarmRead = createWarmRead()): ObjectHandle | undefined {
@@ -35,7 +35,7 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
 
   async function bytes(): Promise<Buffer> {
     try {
-      return size <= AT_ONCE ? readAtOnce() : await readAll();
+      return size <= SYNC_READ_MAX_BYTES ? readAtOnce() : await readAll();
     } catch (err) {
       throw codeOf(err) === "ENOENT" ? changed() : err;
     }

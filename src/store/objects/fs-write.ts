@@ -8,7 +8,7 @@ import type { Folders } from "./fs-folders.ts";
 import type { PutOptions, Stored } from "./port.ts";
 
 /** Writes up to this size go to the page cache on this thread: using the thread pool costs more. */
-const AT_ONCE = 128 * 1024;
+const SYNC_WRITE_MAX_BYTES = 128 * 1024;
 /** Stream data is buffered into writes of this size. */
 const GATHER = 256 * 1024;
 
@@ -43,7 +43,7 @@ export async function writeObject(
     } finally {
       closeSync(fd);
     }
-    await ours(target, () => giveName(target, durable));
+    await ours(target, () => renameToFinal(target, durable));
     return stored;
   } catch (err) {
     removeQuietly(target.temp);
@@ -60,7 +60,7 @@ export async function linkObject(target: Target, from: { key: string; path: stri
     throw fromFs(err, target.key);
   }
   try {
-    await ours(target, () => giveName(target, true));
+    await ours(target, () => renameToFinal(target, true));
   } finally {
     // rename(2) does nothing if both names refer to the same file.
     removeQuietly(target.temp);
@@ -114,23 +114,26 @@ async function writeStream(
 async function writeAll(fd: number, bytes: Uint8Array) {
   for (let done = 0; done < bytes.length;) {
     const rest = bytes.length - done;
-    done += rest <= AT_ONCE ? writeSync(fd, bytes, done) : (await writeAsync(fd, bytes, done, rest, null)).bytesWritten;
+    done +=
+      rest <= SYNC_WRITE_MAX_BYTES
+        ? writeSync(fd, bytes, done)
+        : (await writeAsync(fd, bytes, done, rest, null)).bytesWritten;
   }
 }
 
 /** The bytes of `temp` must already be on disk if the name is `durable`. */
-export async function giveName(
+export async function renameToFinal(
   { temp, path, folders }: Pick<Target, "temp" | "path" | "folders">,
   durable: boolean,
 ): Promise<void> {
   const folder = dirname(path);
-  await folders.make(folder, durable);
+  await folders.create(folder, durable);
   try {
     renameSync(temp, path);
   } catch (err) {
     if (codeOf(err) !== "ENOENT") throw err;
     folders.forget(folder);
-    await folders.make(folder, durable);
+    await folders.create(folder, durable);
     renameSync(temp, path);
   }
   if (durable) await folders.sync(folder);

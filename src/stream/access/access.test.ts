@@ -3,7 +3,7 @@ import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
 import { createManualClock, UserError } from "../../kernel/index.ts";
 import { signToken, type AccessRule, type NewToken } from "../../protocol/playback-token/index.ts";
-import type { Viewer, Want } from "./port.ts";
+import type { Viewer, AccessPurpose } from "./port.ts";
 import type { VerifyingKey } from "../keys/port.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import { createAccess, type AccessOptions } from "./access.ts";
@@ -52,7 +52,7 @@ const refused = (name: string, text?: RegExp) => (err: unknown) => {
 test("an unguarded video plays by its uid, and one that requires signed URLs does not", async () => {
   const { access } = setUp();
   assert.equal((await access.check(PUBLIC, "play", HERE)).uid, PUBLIC);
-  for (const want of ["play", "page", "download", "original"] as Want[])
+  for (const want of ["play", "page", "download", "original"] as AccessPurpose[])
     await assert.rejects(access.check(PRIVATE, want, HERE), refused("signedUrlNeeded"));
   for (const id of ["9".repeat(32), "favicon", "", PUBLIC.slice(1), `${PUBLIC}0`, "A".repeat(32)])
     await assert.rejects(access.check(id, "play", HERE), refused("videoNotFound"));
@@ -170,7 +170,7 @@ test("pages that are not listed are rejected, with or without an origin; request
   await access.check(PUBLIC, "play", { ...HERE, origin: "https://example.com" });
   await access.check(PUBLIC, "play", HERE);
   await access.check(PUBLIC, "play", { ...HERE, origin: "https://videos.test", place: "ours" });
-  for (const want of ["play", "page", "download"] as Want[])
+  for (const want of ["play", "page", "download"] as AccessPurpose[])
     await assert.rejects(
       access.check(PUBLIC, want, { ...HERE, origin: "https://evil.example" }),
       refused("originNotAllowed", /evil\.example/),
@@ -183,7 +183,7 @@ test("pages that are not listed are rejected, with or without an origin; request
 });
 
 test("the token cache is bounded, and evicted tokens are verified again", async () => {
-  const { access, requested } = setUp({ remembered: 2 });
+  const { access, requested } = setUp({ maxCachedTokens: 2 });
   const texts = [1, 2, 3].map((n) => token({ exp: NOW + n }));
   for (const text of [...texts, ...texts]) await access.check(text, "play", HERE);
   assert.equal(requested.key, 6);

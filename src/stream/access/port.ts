@@ -9,25 +9,25 @@ export interface Access {
    * `id` as in the path. Throws videoNotFound, signedUrlNeeded (401), tokenRefused (403), originNotAllowed (403), and
    * downloadNotAllowed (403).
    */
-  check(id: string, want: Want, viewer: Viewer): Promise<Video>;
+  check(id: string, purpose: AccessPurpose, viewer: Viewer): Promise<Video>;
 }
 
 /**
  * Resolves uids of live inputs. Implemented by `live/addresses`; called for every playlist, so usually served from
  * memory.
  */
-export interface LiveAddresses {
+export interface LiveInputResolver {
   /**
    * The current broadcast, else the last recording, else a video that has not started (its `uid` is that of the input).
    * Undefined: no input has this uid.
    */
   videoOf(input: string): Promise<Video | undefined>;
   /** `video` with its live input's access rules while it is live; other videos are returned unchanged. */
-  guarded(video: Video): Promise<Video>;
+  withAccessRules(video: Video): Promise<Video>;
 }
 
 /** Kind of request: `page` (iframe, watch) renders its own text when access is refused; `download` and `original` need their claims in a token. */
-export type Want = "play" | "page" | "download" | "original";
+export type AccessPurpose = "play" | "page" | "download" | "original";
 
 /** The client of a request. Read by `viewerOf`. */
 export interface Viewer {

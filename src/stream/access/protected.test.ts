@@ -9,7 +9,7 @@ import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../store/index.ts";
 import { createDelivery } from "../delivery/delivery.ts";
 import type { DeliveryRoute } from "../delivery/route.ts";
-import type { Want } from "./port.ts";
+import type { AccessPurpose } from "./port.ts";
 import { streamErrors } from "../errors.ts";
 import { streamKeysMigrations } from "../keys/keys-table.ts";
 import { createSigningKeys } from "../keys/keys.ts";
@@ -44,9 +44,9 @@ async function setUp(t: TestContext) {
   const find = async (uid: string) => videos.get(uid);
   const get = async (_: string, uid: string) => videos.get(uid) ?? Promise.reject(streamErrors.videoNotFound({ uid }));
   const tokens = createPlaybackTokens({ videos: { get }, keys, clock });
-  const route = (path: string, want: Want): DeliveryRoute => ({
+  const route = (path: string, purpose: AccessPurpose): DeliveryRoute => ({
     path,
-    want,
+    purpose,
     handle: async ({ sendText }) => sendText(`${path} of it`, { type: "text/plain" }),
   });
   const delivery = createDelivery({

@@ -179,7 +179,7 @@ export function audioConformance(engine: TestEngine): void {
       ],
     };
     const before = await keysOf();
-    for (let n = 0; n < 2; n++) await audio.adopt({ ...video, model });
+    for (let n = 0; n < 2; n++) await audio.importEmbedded({ ...video, model });
     const tracks = await audio.tracks.of(uid);
     assert.deepEqual(
       tracks.map(({ label, language, default: isDefault }) => [label, language, isDefault]),
@@ -205,7 +205,7 @@ export function audioConformance(engine: TestEngine): void {
     await audio.delete(ACCOUNT, uid, tracks[2]!.uid);
     assert.deepEqual([(await audio.tracks.of(uid)).length, await keysOf()], [3, before]);
     const { moreAudio: _, ...without } = model;
-    await audio.adopt({ ...video, model: without });
+    await audio.importEmbedded({ ...video, model: without });
     assert.equal((await audio.tracks.of(uid)).length, 3);
   });
 
@@ -277,7 +277,7 @@ export function audioConformance(engine: TestEngine): void {
     const { audio, send, uid } = await setUp(t);
     for (let i = 0; i < 32; i++) await send(String(i), Buffer.from("1"));
     await assert.rejects(send("one more", Buffer.from("1")), /at most 32/);
-    await audio.clean(uid);
+    await audio.onVideoDeleted(uid);
     assert.deepEqual(await audio.list(ACCOUNT, uid), []);
   });
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { every, type Repetition } from "../../kernel/every.ts";
-import { createRecent, type Recent } from "../../kernel/recent.ts";
+import { createReadThroughCache, type ReadThroughCache } from "../../kernel/recent.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
@@ -11,7 +11,7 @@ import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/index.ts";
 import { audioRendition } from "../model.ts";
 import type { AudioTracks, ExtraAudio } from "../playback/index.ts";
-import { askOrigin, readStreamedForm } from "../uploads/index.ts";
+import { fetchOriginInfo, readStreamedForm } from "../uploads/index.ts";
 import { type Video, VIDEO_CHANGED, type Videos } from "../videos/index.ts";
 import type { AudioSource, AudioSources } from "../encode/index.ts";
 import type { AddedTrack } from "./port.ts";
@@ -47,7 +47,7 @@ export interface Audio {
    */
   form(account: string, video: string, incoming: IncomingMessage, confirm?: () => Promise<void>): Promise<AddedTrack>;
   /** Adds the uploaded file's other audio tracks to the video, ready immediately. Idempotent. */
-  adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
+  importEmbedded(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   list(account: string, video: string): Promise<AddedTrack[]>;
   /**
    * At most one track is the default: setting it clears the flag of the others. Throws videoNotFound, trackNotFound,
@@ -62,7 +62,7 @@ export interface Audio {
   /** Throws videoNotFound, trackNotFound, and badParameter for the default track. */
   delete(account: string, video: string, track: string): Promise<void>;
   /** Deletes the rows of a deleted video. */
-  clean(video: string): Promise<void>;
+  onVideoDeleted(video: string): Promise<void>;
   /** Enqueues work whose job was lost in a crash. */
   recover(): Promise<void>;
   /** Audio tracks for manifests. */
@@ -75,12 +75,12 @@ export interface Audio {
 }
 
 const AUDIO_JOB = "stream.audio";
-const AT_ONCE = 2;
+const MAX_CONCURRENT_JOBS = 2;
 const LEASE_MS = 30_000;
 const RECOVER_MS = 60_000;
-const SILENT_MS = 60_000;
-const RECOVERED_AT_ONCE = 200;
-const KNOWN = { max: 2000, freshMs: 60_000 };
+const RECOVER_AFTER_MS = 60_000;
+const RECOVERY_BATCH = 200;
+const KNOWN = { max: 2000, ttlMs: 60_000 };
 /** Each manifest contains one playlist per track. */
 const MAX_TRACKS = 32;
 const MAX_LABEL = 200;
@@ -89,10 +89,10 @@ const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const DELETED_AT_ONCE = 500;
 
-export function createAudio(parts: AudioDeps): Audio {
-  const { db, objects, jobs, events, videos, fetch, settings, clock, ids, log } = parts;
+export function createAudio(deps: AudioDeps): Audio {
+  const { db, objects, jobs, events, videos, fetch, settings, clock, ids, log } = deps;
   const table = createTracksTable(db);
-  const known: Recent<ExtraAudio[]> = createRecent({
+  const known: ReadThroughCache<ExtraAudio[]> = createReadThroughCache({
     clock,
     ...KNOWN,
     read: async (video) =>
@@ -114,17 +114,17 @@ export function createAudio(parts: AudioDeps): Audio {
     known.forget((_, key) => video === "" || key === video);
   }
 
-  function changed(video: string) {
+  function notifyChanged(video: string) {
     forget(video);
     events.publish(VIDEO_CHANGED, video);
   }
 
   async function recover(): Promise<void> {
-    for (const row of await table.queued(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+    for (const row of await table.queued(clock.now() - RECOVER_AFTER_MS, RECOVERY_BATCH)) {
       const job = row.job === "" ? undefined : await jobs.get(row.job);
       if (job?.status === "failed") {
         await table.change(row.uid, { status: "error", error: job.error ?? "it could not be processed" });
-        changed(row.video_uid);
+        notifyChanged(row.video_uid);
       } else if (job === undefined || job.status === "done") {
         await enqueue(row);
       }
@@ -153,12 +153,12 @@ export function createAudio(parts: AudioDeps): Audio {
     const put = await table.insert(row, MAX_TRACKS);
     if (put === "full")
       throw streamErrors.badParameter({ reason: `a video can have at most ${MAX_TRACKS} additional audio tracks` });
-    if (put === "labelTaken") throw labelTaken(label);
+    if (put === "labelTaken") throw duplicateLabel(label);
     // The row exists and now owns its file: `recover` creates the job.
     await enqueue(row).catch((err: unknown) =>
       log.warn({ err, video, track: uid }, "stream: failed to create the job for an audio track, will retry"),
     );
-    return show(row);
+    return toAddedTrack(row);
   }
 
   async function enqueue({ uid }: AudioTrackRow): Promise<void> {
@@ -170,7 +170,7 @@ export function createAudio(parts: AudioDeps): Audio {
   /** Checked before anything is fetched or stored. */
   async function checkLabel(video: string, given: string | undefined): Promise<string> {
     const label = checkedLabel(given);
-    if ((await table.of(video)).some((row) => row.label === label)) throw labelTaken(label);
+    if ((await table.of(video)).some((row) => row.label === label)) throw duplicateLabel(label);
     return label;
   }
 
@@ -179,7 +179,7 @@ export function createAudio(parts: AudioDeps): Audio {
       await videos.get(account, video);
       const label = await checkLabel(video, given);
       if (url.length > MAX_URL) throw streamErrors.invalidUrl({ reason: `it has more than ${MAX_URL} characters` });
-      const { size } = await askOrigin(fetch, url);
+      const { size } = await fetchOriginInfo(fetch, url);
       if ((size ?? 0) > maxBytes)
         throw streamErrors.tooLarge({ limit: maxBytes, rule: "the maximum for uploads (stream.upload_gb)" });
       return insert(account, video, { uid: ids.hex(), label, url });
@@ -197,7 +197,7 @@ export function createAudio(parts: AudioDeps): Audio {
           ({ body }) => objects.put(key, body, { maxBytes: most }),
           {
             fields,
-            refuse: () => undefined,
+            rejectionReason: () => undefined,
           },
         );
         if (size === 0) throw streamErrors.badParameter({ reason: "the file is empty" });
@@ -210,7 +210,7 @@ export function createAudio(parts: AudioDeps): Audio {
         throw err;
       }
     },
-    async adopt({ uid: video, account, model }) {
+    async importEmbedded({ uid: video, account, model }) {
       if (model?.moreAudio === undefined) return;
       const { key, format, start } = model.source;
       const rows = model.moreAudio.map(({ stream, codec, channels, sampleRate, language, title }, n): AudioTrackRow => {
@@ -224,7 +224,7 @@ export function createAudio(parts: AudioDeps): Audio {
           start,
           duration: model.duration,
         };
-        // A stable uid makes adopt() idempotent; tracks are listed in file order.
+        // A stable uid makes importEmbedded() idempotent; tracks are listed in file order.
         const uid = createHash("sha256").update(`${video}/audio/${stream}`).digest("hex").slice(0, 32);
         return {
           uid,
@@ -241,20 +241,20 @@ export function createAudio(parts: AudioDeps): Audio {
           created_at: clock.now() + n,
         };
       });
-      if (await table.adopt(video, rows, MAX_TRACKS)) changed(video);
+      if (await table.importEmbedded(video, rows, MAX_TRACKS)) notifyChanged(video);
     },
     async list(account, video) {
       await videos.get(account, video);
-      return (await table.of(video)).map(show);
+      return (await table.of(video)).map(toAddedTrack);
     },
     async edit(account, video, track, change) {
       await videos.get(account, video);
       const label = change.label === undefined ? undefined : checkedLabel(change.label);
       const row = isHexId(track) ? await table.edit(video, track, { label, isDefault: change.default }) : undefined;
       if (row === undefined) throw streamErrors.trackNotFound({ uid: track });
-      if (row === "labelTaken") throw labelTaken(label!);
-      changed(video);
-      return show(row);
+      if (row === "labelTaken") throw duplicateLabel(label!);
+      notifyChanged(video);
+      return toAddedTrack(row);
     },
     async delete(account, video, track) {
       await videos.get(account, video);
@@ -264,11 +264,11 @@ export function createAudio(parts: AudioDeps): Audio {
         throw streamErrors.badParameter({
           reason: "the default audio track cannot be deleted: make another one the default first",
         });
-      changed(video);
+      notifyChanged(video);
       for (const prefix of [trackFolder(video, track), `stream/${video}/${audioRendition(track)}`])
         await deleteBelow(objects, `${prefix}/`);
     },
-    clean: (video) => table.deleteOf(video),
+    onVideoDeleted: (video) => table.deleteOf(video),
     recover,
     tracks: { of: async (video) => (await known.get(video)) ?? [] },
     sources: {
@@ -282,8 +282,8 @@ export function createAudio(parts: AudioDeps): Audio {
     start() {
       worker ??= jobs.work(
         AUDIO_JOB,
-        { concurrency: AT_ONCE, leaseMs: LEASE_MS },
-        createPreparer({ ...parts, table, maxBytes, changed }),
+        { concurrency: MAX_CONCURRENT_JOBS, leaseMs: LEASE_MS },
+        createPreparer({ ...deps, table, maxBytes, notifyChanged }),
       );
       recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of audio tracks", log });
       void recovery.run();
@@ -296,13 +296,13 @@ export function createAudio(parts: AudioDeps): Audio {
   };
 }
 
-const show = ({ uid, label, is_default: isDefault, status }: AudioTrackRow): AddedTrack => ({
+const toAddedTrack = ({ uid, label, is_default: isDefault, status }: AudioTrackRow): AddedTrack => ({
   uid,
   label,
   default: isDefault === 1,
   status,
 });
-const labelTaken = (label: string) =>
+const duplicateLabel = (label: string) =>
   streamErrors.badParameter({ reason: `the video already has an audio track with the label ${JSON.stringify(label)}` });
 
 function checkedLabel(given: string | undefined): string {

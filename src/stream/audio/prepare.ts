@@ -2,8 +2,8 @@ import { messageOf, type Log } from "../../kernel/index.ts";
 import { FetchError, type GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { isStoreError, type Job, type JobContext, type ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
-import { describeFile, type FileDescription, makeMezzanine, needsMezzanine, ProbeRefused } from "../probe/index.ts";
-import { answered, isFine, isForGood } from "../uploads/index.ts";
+import { describeFile, type FileDescription, createMezzanine, needsMezzanine, ProbeRejected } from "../probe/index.ts";
+import { describeStatus, isSuccessStatus, isPermanentStatus } from "../uploads/index.ts";
 import type { Videos } from "../videos/index.ts";
 import type { AudioSource } from "../encode/index.ts";
 import type { AudioTrackRow, TracksTable } from "./tracks-table.ts";
@@ -20,46 +20,46 @@ interface PrepareDeps {
   /** Maximum number of bytes to fetch. */
   maxBytes: number;
   /** Called when the tracks of this video have changed. */
-  changed(video: string): void;
+  notifyChanged(video: string): void;
 }
 
 export const AUDIO_ATTEMPTS = 6;
 const MAX_MS = 6 * 3_600_000;
 /** Minimum bytes per 30 s; the download from a slower origin is aborted. */
-const SLOWEST = 64 * 1024;
+const MIN_BYTES_PER_INTERVAL = 64 * 1024;
 
 /** Contains everything that belongs to a track except its segments. */
 export const trackFolder = (video: string, track: string): string => `stream/${video}/tracks/${track}`;
 export const uploadedKey = (video: string, track: string): string => `${trackFolder(video, track)}/source`;
 
 /** The file has no usable audio or cannot be fetched: a retry would not help. */
-class Unusable extends Error {}
+class UnusableFileError extends Error {}
 
 /** Runs the job `stream.audio`: fetches the file if it is not stored yet, and probes it. */
-export function createPreparer(parts: PrepareDeps) {
-  const { objects, videos, table, log, changed } = parts;
+export function createPreparer(deps: PrepareDeps) {
+  const { objects, videos, table, log, notifyChanged } = deps;
 
   return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {
     const { track } = payload as { track: string };
     const row = await table.find(track);
     if (row === undefined || row.status !== "queued" || (await videos.find(row.video_uid)) === undefined) return;
     try {
-      const source = await prepare(parts, row, signal);
+      const source = await prepare(deps, row, signal);
       // The track was deleted in the meantime: the result is unreferenced.
       if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) })))
         await objects.delete([source.key]);
     } catch (err) {
-      if (signal.aborted || (attempt < AUDIO_ATTEMPTS && !isLasting(err))) throw err;
+      if (signal.aborted || (attempt < AUDIO_ATTEMPTS && !isPermanent(err))) throw err;
       log.info({ err, video: row.video_uid, track }, "stream: audio track rejected");
       await table.change(track, { status: "error", error: messageOf(err).slice(0, 1000) });
     }
-    changed(row.video_uid);
+    notifyChanged(row.video_uid);
   };
 }
 
-const isLasting = (err: unknown): boolean =>
-  err instanceof Unusable ||
-  err instanceof ProbeRefused ||
+const isPermanent = (err: unknown): boolean =>
+  err instanceof UnusableFileError ||
+  err instanceof ProbeRejected ||
   (err instanceof FetchError && err.permanent) ||
   isStoreError(err, "tooLarge");
 
@@ -72,18 +72,18 @@ async function prepare(
   const uploaded = uploadedKey(video, uid);
   if (url !== null && (await objects.open(uploaded)) === undefined) await fetchFile(parts, url, uploaded, signal);
   const options = { signal, urgency: "soon" } as const;
-  const look = async (key: string) => {
+  const probe = async (key: string) => {
     const path = await objects.file(key);
-    if (path === undefined) throw new Unusable("the file no longer exists");
+    if (path === undefined) throw new UnusableFileError("the file no longer exists");
     const description = await describeFile(tools, path, options);
-    return { key, path, description, audio: soundOf(description) };
+    return { key, path, description, audio: selectAudioStream(description) };
   };
-  let looked = await look(uploaded);
-  if (needsMezzanine(looked.description)) {
+  let probed = await probe(uploaded);
+  if (needsMezzanine(probed.description)) {
     const { size } = (await objects.open(uploaded))!;
     // Stored under the track, as a video's own file is stored under the video.
-    looked = await look(
-      await makeMezzanine(parts, `${video}/tracks/${uid}`, looked.path, size, { audio: looked.audio }, options),
+    probed = await probe(
+      await createMezzanine(parts, `${video}/tracks/${uid}`, probed.path, size, { audio: probed.audio }, options),
     );
     await objects.delete([uploaded]);
   }
@@ -91,7 +91,7 @@ async function prepare(
     key,
     description: { format, duration },
     audio,
-  } = looked;
+  } = probed;
   return {
     key,
     format,
@@ -109,26 +109,31 @@ async function fetchFile(
   key: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const answer = await fetch(url, { signal, totalMs: MAX_MS, slowest: SLOWEST, maxBytes });
+  const answer = await fetch(url, {
+    signal,
+    totalTimeoutMs: MAX_MS,
+    minBytesPerWindow: MIN_BYTES_PER_INTERVAL,
+    maxBytes,
+  });
   try {
-    if (!isFine(answer.status))
-      throw isForGood(answer.status)
-        ? new Unusable(answered(url, answer.status))
-        : new Error(answered(url, answer.status));
+    if (!isSuccessStatus(answer.status))
+      throw isPermanentStatus(answer.status)
+        ? new UnusableFileError(describeStatus(url, answer.status))
+        : new Error(describeStatus(url, answer.status));
     const { size } = await objects.put(key, answer.body, { maxBytes });
-    if (size === 0) throw new Unusable("the file is empty");
+    if (size === 0) throw new UnusableFileError("the file is empty");
   } finally {
     answer.close();
   }
 }
 
 /** The file's default audio stream, or else its first. */
-function soundOf({ streams }: FileDescription): FileDescription["streams"][number] {
+function selectAudioStream({ streams }: FileDescription): FileDescription["streams"][number] {
   const sounds = streams.filter(
     ({ kind, codec, channels, sampleRate }) =>
       kind === "audio" && codec !== undefined && channels > 0 && sampleRate > 0,
   );
   const sound = sounds.find(({ isDefault }) => isDefault) ?? sounds[0];
-  if (sound === undefined) throw new Unusable("the file has no audio");
+  if (sound === undefined) throw new UnusableFileError("the file has no audio");
   return sound;
 }

@@ -81,7 +81,7 @@ export function createTracksTable(db: Db) {
     of: (video: string): Promise<AudioTrackRow[]> => db.read(tracksOf(tables, video)),
     find: async (uid: string): Promise<AudioTrackRow | undefined> => (await db.read(trackByUid(tables, uid)))[0],
     /** Adds missing tracks of the uploaded file; existing ones stay unchanged. False if none was added. */
-    adopt: (video: string, rows: readonly AudioTrackRow[], max: number): Promise<boolean> =>
+    importEmbedded: (video: string, rows: readonly AudioTrackRow[], max: number): Promise<boolean> =>
       db.transaction<AudioTrackTables, boolean>(async (tx) => {
         const there = await tracksOf(tx, video).execute();
         const labels = new Set(there.map(({ label }) => label));

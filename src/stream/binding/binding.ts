@@ -10,9 +10,9 @@ import { MAX_WATERMARK_BYTES, type Watermarks } from "../watermarks/index.ts";
 import {
   directUploadParams,
   downloadType,
-  given,
+  parseParam,
   listParams,
-  present,
+  definedFields,
   tokenParams,
   updateParams,
   uploadParams,
@@ -49,20 +49,20 @@ export function createStreamBinding({
   watermarks,
   defaultAccount,
 }: StreamBindingDeps): StreamPort {
-  const idOf = (args: unknown[]) => given(textParam, args[0], "id");
+  const idOf = (args: unknown[]) => parseParam(textParam, args[0], "id");
   const show = (video: Parameters<typeof boundVideo>[0]) => boundVideo(video, urls);
 
   const operations: Record<string, Operation> = {
     async upload(account, [url, params]) {
-      return show(await uploads.copy(account, { ...requestedVideo(params), url: given(textParam, url, "url") }));
+      return show(await uploads.copy(account, { ...requestedVideo(params), url: parseParam(textParam, url, "url") }));
     },
     async uploadBytes(account, [params], bytes) {
-      return show(await uploads.bytes(account, taken(bytes), requestedVideo(params)));
+      return show(await uploads.bytes(account, requireBytes(bytes), requestedVideo(params)));
     },
     async createDirectUpload(account, [params]) {
-      const { expiry, watermark, ...rest } = given(directUploadParams, params ?? {}, "params");
+      const { expiry, watermark, ...rest } = parseParam(directUploadParams, params ?? {}, "params");
       const { video, uploadUrl } = await uploads.direct(account, {
-        ...present(rest),
+        ...definedFields(rest),
         maxDurationSeconds: rest.maxDurationSeconds,
         ...(expiry !== undefined && { uploadExpiry: expiry }),
         ...(watermark && { watermark: watermark.id }),
@@ -71,7 +71,7 @@ export function createStreamBinding({
       return { uploadURL: uploadUrl, id, watermark: profile, scheduledDeletion };
     },
     async "videos/list"(account, [params]) {
-      const { limit, before, beforeComp, after, afterComp } = given(listParams, params ?? {}, "params");
+      const { limit, before, beforeComp, after, afterComp } = parseParam(listParams, params ?? {}, "params");
       const bounds: [CreatedBound["op"], number | undefined][] = [
         [beforeComp, before],
         [afterComp, after],
@@ -81,61 +81,62 @@ export function createStreamBinding({
     },
     "video/details": async (account, args) => show(await videos.get(account, idOf(args))),
     "video/update": async (account, args) => {
-      const { publicDetails, ...change } = given(updateParams, args[1] ?? {}, "params");
+      const { publicDetails, ...change } = parseParam(updateParams, args[1] ?? {}, "params");
       return show(
         await videos.edit(account, idOf(args), {
-          ...present(change),
-          ...(publicDetails && { publicDetails: present(publicDetails) }),
+          ...definedFields(change),
+          ...(publicDetails && { publicDetails: definedFields(publicDetails) }),
         }),
       );
     },
     "video/delete": (account, args) => videos.delete(account, idOf(args)),
     "video/generateToken": async (account, args) =>
-      tokens.sign(account, idOf(args), present(given(tokenParams, args[1] ?? {}, "options"))),
+      tokens.sign(account, idOf(args), definedFields(parseParam(tokenParams, args[1] ?? {}, "options"))),
     "downloads/generate": async (account, args) =>
       boundDownloads(
         account,
         idOf(args),
-        await downloads.create(account, idOf(args), given(downloadType, args[1] ?? undefined, "downloadType")),
+        await downloads.create(account, idOf(args), parseParam(downloadType, args[1] ?? undefined, "downloadType")),
         urls,
       ),
     "downloads/get": async (account, args) =>
       boundDownloads(account, idOf(args), await downloads.list(account, idOf(args)), urls),
     "downloads/delete": (account, args) =>
-      downloads.delete(account, idOf(args), given(downloadType, args[1] ?? undefined, "downloadType")),
+      downloads.delete(account, idOf(args), parseParam(downloadType, args[1] ?? undefined, "downloadType")),
     "captions/upload": async (account, args, bytes) =>
       (
         await captions.upload(
           account,
           idOf(args),
-          given(textParam, args[1], "language"),
-          await gathered(bytes, MAX_CAPTIONS, "captions"),
+          parseParam(textParam, args[1], "language"),
+          await readAll(bytes, MAX_CAPTIONS, "captions"),
         )
       ).caption,
     "captions/generate": (account, args) =>
-      captions.generate(account, idOf(args), given(textParam, args[1], "language")),
+      captions.generate(account, idOf(args), parseParam(textParam, args[1], "language")),
     async "captions/list"(account, args) {
-      const language = given(textParam.nullish(), args[1], "language");
+      const language = parseParam(textParam.nullish(), args[1], "language");
       const all = await captions.list(account, idOf(args));
       return language == null
         ? all
         : all.filter((caption) => caption.language.toLowerCase() === language.toLowerCase());
     },
-    "captions/delete": (account, args) => captions.delete(account, idOf(args), given(textParam, args[1], "language")),
+    "captions/delete": (account, args) =>
+      captions.delete(account, idOf(args), parseParam(textParam, args[1], "language")),
     "watermarks/generate": async (account, [url, params]) =>
       boundWatermark(
         await watermarks.createFromUrl(
           account,
-          given(textParam, url, "url"),
-          present(given(watermarkParams, params ?? {}, "params")),
+          parseParam(textParam, url, "url"),
+          definedFields(parseParam(watermarkParams, params ?? {}, "params")),
         ),
       ),
     "watermarks/generateFromBytes": async (account, [params], bytes) =>
       boundWatermark(
         await watermarks.create(
           account,
-          await gathered(bytes, MAX_WATERMARK_BYTES, "a watermark"),
-          present(given(watermarkParams, params ?? {}, "params")),
+          await readAll(bytes, MAX_WATERMARK_BYTES, "a watermark"),
+          definedFields(parseParam(watermarkParams, params ?? {}, "params")),
         ),
       ),
     "watermarks/list": async (account) => (await watermarks.list(account)).map(boundWatermark),
@@ -153,21 +154,21 @@ export function createStreamBinding({
 }
 
 function requestedVideo(params: unknown) {
-  const { watermarkId, ...rest } = given(uploadParams, params ?? {}, "params");
-  return { ...present(rest), ...(watermarkId !== undefined && { watermark: watermarkId }) };
+  const { watermarkId, ...rest } = parseParam(uploadParams, params ?? {}, "params");
+  return { ...definedFields(rest), ...(watermarkId !== undefined && { watermark: watermarkId }) };
 }
 
-function taken(bytes: Readable | undefined): Readable {
+function requireBytes(bytes: Readable | undefined): Readable {
   if (bytes === undefined) throw streamErrors.badParameter({ reason: "must be bytes" });
   return bytes;
 }
 
-async function gathered(bytes: Readable | undefined, most: number, what: string): Promise<Buffer> {
+async function readAll(bytes: Readable | undefined, limit: number, what: string): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
-  for await (const piece of taken(bytes) as AsyncIterable<Buffer>) {
+  for await (const piece of requireBytes(bytes) as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size > most) throw streamErrors.tooLarge({ limit: most, rule: `the maximum for ${what}` });
+    if (size > limit) throw streamErrors.tooLarge({ limit, rule: `the maximum for ${what}` });
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

@@ -75,7 +75,7 @@ export const tokenParams = z.object({
 });
 
 /** Absent and null count as `{}` if no field is required. Throws badParameter. */
-export function given<Schema extends z.ZodType>(schema: Schema, value: unknown, name: string): z.output<Schema> {
+export function parseParam<Schema extends z.ZodType>(schema: Schema, value: unknown, name: string): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const { path, message } = parsed.error.issues[0]!;
@@ -83,7 +83,7 @@ export function given<Schema extends z.ZodType>(schema: Schema, value: unknown, 
 }
 
 /** The fields that have a value. */
-export const present = <Given extends object>(
+export const definedFields = <Given extends object>(
   fields: Given,
 ): { [Name in keyof Given]?: Exclude<Given[Name], undefined> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {

@@ -157,7 +157,7 @@ export function captionsConformance(engine: TestEngine): void {
           const look = () => void captions.of(uid).then((all) => all.length === 2 && resolve(), reject);
           t.after(events.subscribe("stream.captions", look));
         });
-        await captions.adopt((await videos.find(uid))!);
+        await captions.importEmbedded((await videos.find(uid))!);
         captions.start();
         await found;
         // The job may still have another language to process.
@@ -254,7 +254,7 @@ export function captionsConformance(engine: TestEngine): void {
     const { captions, videos, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     await videos.delete(A, uid);
-    await captions.forgetVideo(uid);
+    await captions.onVideoDeleted(uid);
     assert.deepEqual(await captions.of(uid), []);
     await assert.rejects(captions.upload(A, uid, "de", VTT), kind("videoNotFound"));
     assert.ok((await kept()).length <= 1);

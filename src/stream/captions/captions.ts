@@ -1,6 +1,6 @@
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
 import { every, type Repetition } from "../../kernel/every.ts";
-import { createRecent } from "../../kernel/recent.ts";
+import { createReadThroughCache } from "../../kernel/recent.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
 import { createCaptionsTable, type CaptionRow } from "./captions-table.ts";
@@ -14,30 +14,35 @@ import type { Caption, Captions } from "./port.ts";
 const CHANGED = "stream.captions";
 /** There are about 200 two-letter languages. */
 const MAX_LANGUAGES = 200;
-const KEPT = 2000;
+const MAX_CACHED_VIDEOS = 2000;
 const RECOVER_MS = 60_000;
 /** Changes are announced immediately; this bounds the delay if a notification is lost. */
 const FRESH_MS = 10_000;
 
-export function createCaptions(parts: CaptionsDeps): Captions {
-  const { db, objects, events, clock, ids, log, videos } = parts;
+export function createCaptions(deps: CaptionsDeps): Captions {
+  const { db, objects, events, clock, ids, log, videos } = deps;
   const table = createCaptionsTable(db);
   /** Every manifest reads the captions of its video. */
-  const known = createRecent({ read: (uid: string) => table.of(uid), clock, max: KEPT, freshMs: FRESH_MS });
+  const known = createReadThroughCache({
+    read: (uid: string) => table.of(uid),
+    clock,
+    max: MAX_CACHED_VIDEOS,
+    ttlMs: FRESH_MS,
+  });
   const forget = (uid: string) => known.forget((_, key) => uid === "" || key === uid);
   const unsubscribe = events.subscribe(CHANGED, forget);
-  const changed = (uid: string) => {
+  const notifyChanged = (uid: string) => {
     forget(uid);
     events.publish(CHANGED, uid);
   };
 
-  async function keep(uid: string, vtt: string): Promise<string> {
+  async function storeVtt(uid: string, vtt: string): Promise<string> {
     const key = `stream/${uid}/captions/${ids.hex()}.vtt`;
     await objects.put(key, Buffer.from(vtt));
     return key;
   }
   /** A leftover object is deleted together with its video. */
-  async function drop(key: string | null | undefined) {
+  async function deleteVtt(key: string | null | undefined) {
     if (key == null) return;
     await objects
       .delete([key])
@@ -45,9 +50,9 @@ export function createCaptions(parts: CaptionsDeps): Captions {
   }
 
   let recovery: Repetition | undefined;
-  const generation = createGeneration({ ...parts, table, keep, drop, changed });
+  const generation = createGeneration({ ...deps, table, storeVtt, deleteVtt, notifyChanged });
 
-  const embedded = createEmbedded({ ...parts, store });
+  const embedded = createEmbedded({ ...deps, store });
 
   /** Stores subtitles from a file, unless captions in this language exist. */
   async function store(
@@ -55,7 +60,7 @@ export function createCaptions(parts: CaptionsDeps): Captions {
     { language, title }: { language: string; title?: string },
     vtt: string,
   ): Promise<void> {
-    const key = await keep(uid, vtt);
+    const key = await storeVtt(uid, vtt);
     const now = clock.now();
     const put = await table.put(
       {
@@ -74,19 +79,19 @@ export function createCaptions(parts: CaptionsDeps): Captions {
       MAX_LANGUAGES,
       () => false,
     );
-    if (put === "full" || "refused" in put) return drop(key);
-    changed(uid);
+    if (put === "full" || "refused" in put) return deleteVtt(key);
+    notifyChanged(uid);
     if ((await videos.find(uid)) === undefined) {
       await table.deleteAll(uid);
-      await drop(key);
+      await deleteVtt(key);
     }
   }
 
   /** Captions of a video that was deleted in the meantime may be written after the cleanup. */
-  async function stillThere({ uid }: Video, key: string): Promise<void> {
+  async function assertNotDeleted({ uid }: Video, key: string): Promise<void> {
     if ((await videos.find(uid)) !== undefined) return;
     await table.deleteAll(uid);
-    await drop(key);
+    await deleteVtt(key);
     throw streamErrors.videoNotFound({ uid });
   }
 
@@ -109,7 +114,7 @@ export function createCaptions(parts: CaptionsDeps): Captions {
       const video = await videos.get(account, uid);
       const reading = readCaptions(file);
       if (!reading.ok) throw streamErrors.badCaptions({ reason: reading.why });
-      const key = await keep(uid, formatVtt(reading.captions));
+      const key = await storeVtt(uid, formatVtt(reading.captions));
       const now = clock.now();
       const row: CaptionRow = {
         video_uid: uid,
@@ -125,34 +130,34 @@ export function createCaptions(parts: CaptionsDeps): Captions {
         modified_at: now,
       };
       const put = await table.put(row, MAX_LANGUAGES).catch(async (err: unknown) => {
-        await drop(key);
+        await deleteVtt(key);
         throw err;
       });
       if (put === "full") {
-        await drop(key);
+        await deleteVtt(key);
         throw streamErrors.tooManyCaptions({ limit: MAX_LANGUAGES });
       }
-      changed(uid);
-      if ("replaced" in put) await drop(put.replaced);
-      await stillThere(video, key);
+      notifyChanged(uid);
+      if ("replaced" in put) await deleteVtt(put.replaced);
+      await assertNotDeleted(video, key);
       const { skipped } = reading;
       return {
-        caption: shown(row),
+        caption: toCaption(row),
         unread:
           skipped &&
           `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be parsed and ${skipped.count === 1 ? "was" : "were"} skipped; the first is on line ${skipped.line}`,
       };
     },
-    adopt: embedded.adopt,
+    importEmbedded: embedded.importEmbedded,
     async generate(account, uid, given) {
       const language = canonicalLanguage(given);
-      return shown(await generation.begin(await videos.get(account, uid), language, MAX_LANGUAGES));
+      return toCaption(await generation.begin(await videos.get(account, uid), language, MAX_LANGUAGES));
     },
     async list(account, uid) {
       await videos.get(account, uid);
-      return (await table.of(uid)).map(shown);
+      return (await table.of(uid)).map(toCaption);
     },
-    get: async (account, uid, language) => shown(await rowOf(account, uid, language)),
+    get: async (account, uid, language) => toCaption(await rowOf(account, uid, language)),
     async text(account, uid, language) {
       const row = await rowOf(account, uid, language);
       const text = await read(row);
@@ -162,12 +167,12 @@ export function createCaptions(parts: CaptionsDeps): Captions {
     async delete(account, uid, language) {
       const row = await rowOf(account, uid, language);
       const gone = await table.delete(uid, row.language);
-      changed(uid);
-      await drop(gone?.object_key);
+      notifyChanged(uid);
+      await deleteVtt(gone?.object_key);
     },
-    async forgetVideo(uid) {
+    async onVideoDeleted(uid) {
       await table.deleteAll(uid);
-      changed(uid);
+      notifyChanged(uid);
     },
 
     of: async (uid) =>
@@ -198,7 +203,7 @@ export function createCaptions(parts: CaptionsDeps): Captions {
   };
 }
 
-const shown = ({ language, label, generated, status }: CaptionRow): Caption => ({
+const toCaption = ({ language, label, generated, status }: CaptionRow): Caption => ({
   language,
   label,
   generated: generated === 1,

@@ -14,7 +14,7 @@ interface EmbeddedDeps extends CaptionsDeps {
 }
 
 interface Embedded {
-  adopt(video: Pick<Video, "uid" | "model">): Promise<void>;
+  importEmbedded(video: Pick<Video, "uid" | "model">): Promise<void>;
   start(): void;
   close(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
     const path = model === null ? undefined : await objects.file(model.source.key);
     if (model?.subtitles === undefined || path === undefined) return;
     const { start, format, size } = model.source;
-    const { path: work, remove } = await scratch.make("subtitles");
+    const { path: work, remove } = await scratch.create("subtitles");
     try {
       const files = model.subtitles.map((text) => ({ text, file: join(work, `${text.stream}.vtt`) }));
       await tools.ffmpeg({
@@ -94,7 +94,7 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
   }
 
   return {
-    async adopt({ uid, model }) {
+    async importEmbedded({ uid, model }) {
       if (model?.subtitles !== undefined) await jobs.enqueue(KIND, { uid }, { key: uid, attempts: ATTEMPTS });
     },
     start() {

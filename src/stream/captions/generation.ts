@@ -6,14 +6,14 @@ import { notReady, type Video } from "../videos/index.ts";
 import type { CaptionRow, CaptionsTable } from "./captions-table.ts";
 import { generatedLabel } from "./language.ts";
 import type { CaptionsDeps } from "./deps.ts";
-import { captionsOfSpeech, NoCaptions } from "./speech.ts";
+import { transcribe, NoCaptions } from "./speech.ts";
 
 interface GenerationDeps extends CaptionsDeps {
   table: CaptionsTable;
   /** Stores a file and returns its key. */
-  keep(uid: string, vtt: string): Promise<string>;
-  drop(key: string | null | undefined): Promise<void>;
-  changed(uid: string): void;
+  storeVtt(uid: string, vtt: string): Promise<string>;
+  deleteVtt(key: string | null | undefined): Promise<void>;
+  notifyChanged(uid: string): void;
 }
 
 interface Generation {
@@ -27,8 +27,8 @@ const KIND = "stream.caption";
 const ATTEMPTS = 5;
 const LEASE_MS = 30_000;
 /** A row without a heartbeat for this long is checked. */
-const SILENT_MS = 60_000;
-const RECOVERED_AT_ONCE = 200;
+const RECOVER_AFTER_MS = 60_000;
+const RECOVERY_BATCH = 200;
 
 interface Payload {
   uid: string;
@@ -39,8 +39,8 @@ interface Payload {
 /**
  * Captions generated from speech: one row with the state, and one job. Only the job specified in the row may finish it.
  */
-export function createGeneration(parts: GenerationDeps): Generation {
-  const { jobs, table, clock, ids, log, settings, videos, folder, keep, drop, changed } = parts;
+export function createGeneration(deps: GenerationDeps): Generation {
+  const { jobs, table, clock, ids, log, settings, videos, folder, storeVtt, deleteVtt, notifyChanged } = deps;
   const scratch = createScratch(folder);
   let worker: JobWorker | undefined;
 
@@ -63,7 +63,7 @@ export function createGeneration(parts: GenerationDeps): Generation {
   }
 
   async function end({ uid, language, attempt }: Payload, vtt: string | undefined): Promise<void> {
-    const key = vtt === undefined ? null : await keep(uid, vtt);
+    const key = vtt === undefined ? null : await storeVtt(uid, vtt);
     if (
       await table.finish(uid, language, attempt, {
         status: key === null ? "error" : "ready",
@@ -71,8 +71,8 @@ export function createGeneration(parts: GenerationDeps): Generation {
         modified_at: clock.now(),
       })
     )
-      changed(uid);
-    else await drop(key);
+      notifyChanged(uid);
+    else await deleteVtt(key);
   }
 
   async function run(payload: Payload, isLast: boolean, signal: AbortSignal): Promise<void> {
@@ -82,7 +82,7 @@ export function createGeneration(parts: GenerationDeps): Generation {
     const video = await videos.find(uid);
     if (video === undefined) return table.deleteAll(uid);
     try {
-      await end(payload, await captionsOfSpeech({ ...parts, scratch }, video, language, signal));
+      await end(payload, await transcribe({ ...deps, scratch }, video, language, signal));
     } catch (err) {
       if (!(err instanceof NoCaptions) && (signal.aborted || !isLast)) throw err;
       log.warn({ err, video: uid, language }, `stream: failed to generate captions: ${messageOf(err)}`);
@@ -110,7 +110,7 @@ export function createGeneration(parts: GenerationDeps): Generation {
       const put = await table.put(row, max, ({ status }) => status === "error");
       if (put === "full") throw streamErrors.tooManyCaptions({ limit: max });
       if ("refused" in put) throw streamErrors.captionsExist({ language });
-      changed(video.uid);
+      notifyChanged(video.uid);
       // The row exists and blocks another request for the same captions: `recover` creates the job.
       await enqueue(row).catch((err: unknown) =>
         log.warn({ err, video: video.uid, language }, "stream: failed to create the caption job, will retry"),
@@ -118,7 +118,7 @@ export function createGeneration(parts: GenerationDeps): Generation {
       return row;
     },
     async recover() {
-      for (const row of await table.generating(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+      for (const row of await table.generating(clock.now() - RECOVER_AFTER_MS, RECOVERY_BATCH)) {
         const job = row.job === null ? undefined : await jobs.get(row.job);
         // The worker died in every attempt.
         if (job?.status === "failed") await end(payloadOf(row), undefined);

@@ -22,7 +22,7 @@ export interface Captions extends TextTracks {
    */
   generate(account: string, uid: string, language: string): Promise<Caption>;
   /** Queues a job that converts text subtitles of the uploaded file to captions. Idempotent. */
-  adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
+  importEmbedded(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   /** Ordered by language; includes captions in progress and failed ones. */
   list(account: string, uid: string): Promise<Caption[]>;
   /** Throws captionNotFound, like the two methods below. */
@@ -30,7 +30,7 @@ export interface Captions extends TextTracks {
   text(account: string, uid: string, language: string): Promise<string>;
   delete(account: string, uid: string, language: string): Promise<void>;
   /** The video was deleted with all its objects: nothing that belongs to it may remain stored. */
-  forgetVideo(uid: string): Promise<void>;
+  onVideoDeleted(uid: string): Promise<void>;
   /** Enqueues generations whose job was lost in a crash. */
   recover(): Promise<void>;
   /** Starts generating captions. Called in processes that run this job. */

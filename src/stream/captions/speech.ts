@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 /** Maximum size of the program's output. */
 const MAX_OUTPUT = 10 << 20;
 /** The program may take this many times the duration of the video, plus a few minutes for startup. */
-const PATIENCE = 10;
+const MAX_DURATION_FACTOR = 10;
 
 /**
  * WebVTT of the speech in a video, by the configured program: it receives a WAV file (16 kHz, mono) and a language, and
@@ -22,7 +22,7 @@ const PATIENCE = 10;
  * environment contains only the program path and its home, and it is killed on timeout. Throws NoCaptions, and errors
  * that can be retried: mediaToolsMissing, encoderBusy, an abort.
  */
-export async function captionsOfSpeech(
+export async function transcribe(
   { objects, tools, settings, scratch }: Pick<CaptionsDeps, "objects" | "tools" | "settings"> & { scratch: Scratch },
   video: Video,
   language: string,
@@ -31,10 +31,10 @@ export async function captionsOfSpeech(
   const { model } = video;
   const source = model === null ? undefined : await objects.file(model.source.key);
   if (model?.audio === undefined || source === undefined) throw new NoCaptions("its audio is missing");
-  const { path, remove } = await scratch.make("captions");
+  const { path, remove } = await scratch.create("captions");
   try {
     const audio = join(path, "audio.wav");
-    const wallMs = 5 * MINUTE_MS + model.duration * 1000 * PATIENCE;
+    const wallMs = 5 * MINUTE_MS + model.duration * 1000 * MAX_DURATION_FACTOR;
     await tools
       .ffmpeg({
         args: [
@@ -62,7 +62,7 @@ export async function captionsOfSpeech(
         signal,
         wallMs,
       })
-      .catch(giveUp);
+      .catch(throwIfPermanent);
     const { PATH = "/usr/local/bin:/usr/bin:/bin", HOME = "/" } = process.env;
     const command = settings.caption_command.map((word) =>
       word.replaceAll("{audio}", audio).replaceAll("{language}", language),
@@ -71,7 +71,7 @@ export async function captionsOfSpeech(
       "the caption program",
       { command: ["/usr/bin/env", `PATH=${PATH}`, `HOME=${HOME}`, "nice", "-n", "10", ...command] },
       { wallMs, outputBytes: MAX_OUTPUT, signal },
-    ).catch(giveUp);
+    ).catch(throwIfPermanent);
     const reading = readCaptions(output);
     if (!reading.ok) throw new NoCaptions(`the output of the caption program is invalid: ${reading.why}`);
     return formatVtt(reading.captions);
@@ -80,7 +80,7 @@ export async function captionsOfSpeech(
   }
 }
 
-function giveUp(err: unknown): never {
+function throwIfPermanent(err: unknown): never {
   if (err instanceof MediaRunError && err.reason !== "aborted" && err.reason !== "closed")
     throw new NoCaptions(err.message, { cause: err });
   throw err;

@@ -34,7 +34,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
       const source = await videos.get(account, from);
       const { model, sourceKey } = source;
       if (model === null || sourceKey === null) throw notReady(source);
-      const part = partOf(model, start, end);
+      const part = clipRange(model, start, end);
       const inherited = { allowedOrigins: source.allowedOrigins, requireSignedURLs: source.requireSignedURLs };
       const draft = await videoDraft({ clock, ...(findWatermark && { findWatermark }) }, account, {
         ...inherited,
@@ -71,7 +71,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
 }
 
 /** Times in the stored file: the source video may be a clip itself, or start later than its file. */
-function partOf({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
+function clipRange({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
   if (!Number.isInteger(start) || start < 0)
     throw streamErrors.badParameter({
       reason: `startTimeSeconds must be a whole number of at least 0, not ${start}`,

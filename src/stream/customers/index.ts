@@ -1,2 +1,2 @@
 export { customerCode } from "./customer-code.ts";
-export { createOwnHosts, type OwnHosts } from "./own-hosts.ts";
+export { createAccountHostCheck, type AccountHostCheck } from "./own-hosts.ts";

@@ -4,9 +4,9 @@ import { codeOfHost, customerCode } from "./customer-code.ts";
  * Whether content of the account may be served under a host: `customer-<code>.<domain>` serves only that account.
  * Without a domain, these hosts do not exist.
  */
-export type OwnHosts = (host: string | undefined, account: string) => boolean;
+export type AccountHostCheck = (host: string | undefined, account: string) => boolean;
 
-export function createOwnHosts(domain = ""): OwnHosts {
+export function createAccountHostCheck(domain = ""): AccountHostCheck {
   const codes = new Map<string, string>();
   return (host, account) => {
     const requestedCode = domain === "" || host === undefined ? undefined : codeOfHost(host, domain);

@@ -15,12 +15,12 @@ const files = (
   about: Parameters<Viewing["sendObject"]>[1] = { type: "video/mp4", cache: "immutable" },
 ): DeliveryRoute => ({
   path: FILE,
-  want: "play",
+  purpose: "play",
   handle: async (viewing) => viewing.sendObject((await objects.open(viewing.params["name"]!))!, about),
 });
 const route = (path: string, handle: DeliveryRoute["handle"], more: Partial<DeliveryRoute> = {}): DeliveryRoute => ({
   path,
-  want: "play",
+  purpose: "play",
   handle,
   ...more,
 });
@@ -213,7 +213,7 @@ test("errors are sent as text, and on pages as an HTML page", async (t) => {
           id === UID ? streamErrors.signedUrlNeeded() : streamErrors.tokenRefused({ reason: "<b>it</b> has expired" }),
         ),
     },
-    routes: [files(objects), route("watch", () => Promise.resolve(), { want: "page" })],
+    routes: [files(objects), route("watch", () => Promise.resolve(), { purpose: "page" })],
   });
   const media = await fetch(`${origin}/${UID}/files/a`);
   assert.deepEqual(
@@ -230,9 +230,9 @@ test("a failed video serves only its page", async (t) => {
   const { get, objects } = await world(t, {
     video: { state: "error", errorReason: { code: "ERR_MALFORMED_VIDEO", text: "" } },
     routes: [
-      route("watch", async (viewing) => viewing.sendText("sorry", { type: "text/html" }), { want: "page" }),
+      route("watch", async (viewing) => viewing.sendText("sorry", { type: "text/html" }), { purpose: "page" }),
       route("thumbnails/thumbnail.jpg", () => assert.fail()),
-      route("downloads/default.mp4", () => assert.fail(), { want: "download" }),
+      route("downloads/default.mp4", () => assert.fail(), { purpose: "download" }),
     ],
   });
   await objects.put("a", Buffer.from("a"));

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Log, UserError } from "../../kernel/index.ts";
 import { type Access, viewerOf } from "../access/index.ts";
-import { createOwnHosts } from "../customers/index.ts";
+import { createAccountHostCheck } from "../customers/index.ts";
 import { streamErrors } from "../errors.ts";
-import { videoAddress, type RouteMatch, routeFinder, type VideoAddress } from "./paths.ts";
-import { httpRefusal, sendRefusal } from "./refusal.ts";
+import { parseVideoPath, type RouteMatch, routeFinder, type VideoPath } from "./paths.ts";
+import { httpError, sendErrorResponse } from "./refusal.ts";
 import type { DeliveryRoute, PublicRoute } from "./route.ts";
 import { createDeliveryMemory, createViewing } from "./viewing.ts";
 
@@ -49,20 +49,20 @@ export function createDelivery({
   const find = routeFinder(routes);
   const findPublic = new Map(publicRoutes.map((route) => [route.path, route]));
   const memory = createDeliveryMemory();
-  const ownHost = createOwnHosts(domain);
+  const isAccountHost = createAccountHostCheck(domain);
 
-  async function answer(
+  async function serveRoute(
     { route, params }: RouteMatch,
-    { id, query }: VideoAddress,
+    { id, query }: VideoPath,
     request: IncomingMessage,
     response: ServerResponse,
   ) {
     const self = origin(request);
     const viewer = viewerOf(request.headers, { ip: address(request), self });
-    const video = await access.check(id, route.want, viewer);
-    if (!ownHost(request.headers.host, video.account)) throw streamErrors.videoNotFound({ uid: video.uid });
+    const video = await access.check(id, route.purpose, viewer);
+    if (!isAccountHost(request.headers.host, video.account)) throw streamErrors.videoNotFound({ uid: video.uid });
     // The page shows its own error text.
-    if (video.state === "error" && route.want !== "page")
+    if (video.state === "error" && route.purpose !== "page")
       throw streamErrors.videoFailed({ code: video.errorReason?.code ?? "ERR_UNKNOWN" });
     await route.handle(
       createViewing({ video, id, base, origin: self, params, query, viewer, request, response, memory }),
@@ -71,9 +71,9 @@ export function createDelivery({
 
   return {
     async handle(request, response) {
-      const at = videoAddress(request.url!, base);
+      const at = parseVideoPath(request.url!, base);
       if (at === undefined) return false;
-      for (const [name, value] of OPEN_TO_ALL) response.setHeader(name, value);
+      for (const [name, value] of PUBLIC_HEADERS) response.setHeader(name, value);
       const head = request.method === "HEAD";
       if (request.method === "OPTIONS") return preflight(response);
       const open = findPublic.get(at.rest);
@@ -81,7 +81,7 @@ export function createDelivery({
         open === undefined ? find(request.method!, at.rest) : !head && request.method !== "GET" ? "method" : open;
       if (match === "method") response.setHeader("allow", "GET, HEAD, OPTIONS");
       if (typeof match !== "object")
-        sendRefusal(response, {
+        sendErrorResponse(response, {
           page: false,
           head,
           ...(match === "method"
@@ -91,16 +91,16 @@ export function createDelivery({
       else {
         try {
           if ("read" in match) sendJson(await match.read(at.id, request.headers.host), response, head);
-          else await answer(match, at, request, response);
+          else await serveRoute(match, at, request, response);
         } catch (err) {
-          failed(err, "route" in match && match.route.want === "page", request, response);
+          handleError(err, "route" in match && match.route.purpose === "page", request, response);
         }
       }
       return true;
     },
   };
 
-  function failed(err: unknown, page: boolean, request: IncomingMessage, response: ServerResponse) {
+  function handleError(err: unknown, page: boolean, request: IncomingMessage, response: ServerResponse) {
     if (response.destroyed) return;
     const known = err instanceof UserError;
     if (!known)
@@ -108,16 +108,16 @@ export function createDelivery({
     // A response that fails after its length was sent is aborted; otherwise it would look complete.
     if (response.headersSent) return void response.destroy();
     for (const name of ["etag", "content-disposition"]) response.removeHeader(name);
-    sendRefusal(response, {
+    sendErrorResponse(response, {
       page,
       head: request.method === "HEAD",
-      ...(known ? httpRefusal(err) : { status: 500, message: "Internal error. See the server log." }),
+      ...(known ? httpError(err) : { status: 500, message: "Internal error. See the server log." }),
     });
   }
 }
 
 /** Players on any page may read media; access is decided by `allowedOrigins`, not by CORS. */
-const OPEN_TO_ALL = [
+const PUBLIC_HEADERS = [
   ["access-control-allow-origin", "*"],
   [
     "access-control-expose-headers",

@@ -1,5 +1,5 @@
 export { cacheControl } from "./cache-control.ts";
 export { createDelivery } from "./delivery.ts";
-export { httpRefusal, sendRefusal } from "./refusal.ts";
+export { httpError, sendErrorResponse } from "./refusal.ts";
 export type { DeliveryRoute, PublicRoute, Viewing } from "./route.ts";
 export type { Sendable } from "./send-bytes.ts";

@@ -2,18 +2,18 @@
  * Reusable buffers for reading and sending files: allocating a new one costs more (page faults, garbage collection)
  * than reading and sending with it.
  */
-export interface SendMemory {
-  take(): Buffer;
-  give(buffer: Buffer): void;
+export interface BufferPool {
+  acquire(): Buffer;
+  release(buffer: Buffer): void;
 }
 
-/** `kept`: maximum number of idle buffers. More are allocated under load, and released afterwards. */
-export function createSendMemory({ size, kept }: { size: number; kept: number }): SendMemory {
+/** `maxIdle`: maximum number of idle buffers. More are allocated under load, and released afterwards. */
+export function createBufferPool({ size, maxIdle }: { size: number; maxIdle: number }): BufferPool {
   const rest: Buffer[] = [];
   return {
-    take: () => rest.pop() ?? Buffer.allocUnsafeSlow(size),
-    give(buffer) {
-      if (rest.length < kept) rest.push(buffer);
+    acquire: () => rest.pop() ?? Buffer.allocUnsafeSlow(size),
+    release(buffer) {
+      if (rest.length < maxIdle) rest.push(buffer);
     },
   };
 }

@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { videoAddress, routeFinder } from "./paths.ts";
+import { parseVideoPath, routeFinder } from "./paths.ts";
 import type { DeliveryRoute } from "./route.ts";
 
 const uid = "0123456789abcdef0123456789abcdef";
 const token = `eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.${"s".repeat(342)}`;
 
 test("the URL of a video starts with a uid or a token", () => {
-  assert.deepEqual(videoAddress(`/${uid}/manifest/video.m3u8?clientBandwidthHint=1.8`, ""), {
+  assert.deepEqual(parseVideoPath(`/${uid}/manifest/video.m3u8?clientBandwidthHint=1.8`, ""), {
     id: uid,
     rest: "manifest/video.m3u8",
     query: "clientBandwidthHint=1.8",
   });
-  assert.deepEqual(videoAddress(`/${token}/watch/`, ""), { id: token, rest: "watch", query: "" });
-  assert.deepEqual(videoAddress(`/cdn-cgi/stream/${uid}`, "/cdn-cgi/stream"), { id: uid, rest: "", query: "" });
-  assert.deepEqual(videoAddress(`/eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0./iframe`, ""), {
+  assert.deepEqual(parseVideoPath(`/${token}/watch/`, ""), { id: token, rest: "watch", query: "" });
+  assert.deepEqual(parseVideoPath(`/cdn-cgi/stream/${uid}`, "/cdn-cgi/stream"), { id: uid, rest: "", query: "" });
+  assert.deepEqual(parseVideoPath(`/eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0./iframe`, ""), {
     id: "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.",
     rest: "iframe",
     query: "",
@@ -31,14 +31,14 @@ test("the URL of a video starts with a uid or a token", () => {
     `/cdn-cgi/stream/${uid}/watch`,
     `/eyJ${"a".repeat(9000)}.b.c/watch`,
   ])
-    assert.equal(videoAddress(url, ""), undefined, url);
-  assert.equal(videoAddress(`/cdn-cgi/streams/${uid}/watch`, "/cdn-cgi/stream"), undefined);
-  assert.equal(videoAddress(`/${uid}/watch`, "/cdn-cgi/stream"), undefined);
+    assert.equal(parseVideoPath(url, ""), undefined, url);
+  assert.equal(parseVideoPath(`/cdn-cgi/streams/${uid}/watch`, "/cdn-cgi/stream"), undefined);
+  assert.equal(parseVideoPath(`/${uid}/watch`, "/cdn-cgi/stream"), undefined);
 });
 
 const route = (path: string, method?: "POST"): DeliveryRoute => ({
   path,
-  want: "play",
+  purpose: "play",
   ...(method && { method }),
   handle: () => Promise.resolve(),
 });
@@ -91,7 +91,7 @@ test("the URL parser never throws", () => {
         fc.string().map((rest) => `/${uid}/${rest}`),
       ),
       (url) => {
-        const address = videoAddress(url, "");
+        const address = parseVideoPath(url, "");
         if (address !== undefined) find("GET", address.rest);
       },
     ),

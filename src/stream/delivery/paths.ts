@@ -1,7 +1,7 @@
 import type { DeliveryRoute } from "./route.ts";
 
 /** The target of a request: `<base>/<id>/<rest>?<query>`. Undefined: not the URL of a video. */
-export interface VideoAddress {
+export interface VideoPath {
   id: string;
   /** Without leading and trailing slash. */
   rest: string;
@@ -13,7 +13,7 @@ const ID = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 /** More than a token with five access rules needs. */
 const MAX_ID = 8192;
 
-export function videoAddress(url: string, base: string): VideoAddress | undefined {
+export function parseVideoPath(url: string, base: string): VideoPath | undefined {
   const begin = base.length + 1;
   if (url.charCodeAt(base.length) !== SLASH || !url.startsWith(base)) return undefined;
   const mark = url.indexOf("?", begin);

@@ -21,7 +21,7 @@ export function readRange(field: string | undefined, size: number): ByteRange | 
 }
 
 /** RFC 9110 13.1.2, by weak comparison. */
-export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return (
     ifNoneMatch.trim() === "*" ||

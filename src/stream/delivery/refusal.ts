@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { UserError } from "../../kernel/index.ts";
 
 /** Sends the error as a line of text, or as a page if a person sees it in a frame or a tab. */
-export function sendRefusal(
+export function sendErrorResponse(
   response: ServerResponse,
   {
     status,
@@ -24,7 +24,7 @@ export function sendRefusal(
   response.end(head ? undefined : body);
 }
 
-export const httpRefusal = ({ entry, message, fix }: UserError) => ({ status: entry.http, message, fix });
+export const httpError = ({ entry, message, fix }: UserError) => ({ status: entry.http, message, fix });
 
 function pageOf(status: number, message: string, fix: string | undefined): string {
   const { title, next } = wordsOf(status);

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Viewer, Want } from "../access/index.ts";
+import type { Viewer, AccessPurpose } from "../access/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { Sendable } from "./send-bytes.ts";
 
@@ -10,7 +10,7 @@ import type { Sendable } from "./send-bytes.ts";
 export interface DeliveryRoute {
   /** For example `thumbnails/thumbnail.jpg`; `{name}` is one segment of the path. */
   path: string;
-  want: Want;
+  purpose: AccessPurpose;
   /** Default GET (and HEAD with the same handler). */
   method?: "GET" | "POST";
   handle(viewing: Viewing): Promise<void>;

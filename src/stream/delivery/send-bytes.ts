@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { ObjectHandle } from "../../store/index.ts";
-import type { SendMemory } from "./memory.ts";
+import type { BufferPool } from "./memory.ts";
 import type { ByteRange } from "./range.ts";
 
 /** An object that can be sent; includes all its bytes if it is already in memory. */
@@ -10,7 +10,7 @@ export type Sendable = Pick<ObjectHandle, "size" | "read"> &
   Partial<Pick<ObjectHandle, "version" | "reader">> & { memory?: Buffer };
 
 /** A viewer that reads nothing for this long is disconnected, because it occupies a file and memory. */
-const STALLED_MS = 60_000;
+const STALL_TIMEOUT_MS = 60_000;
 
 /**
  * Sends the body. Resolves when the last byte has been passed to the system, or the viewer has disconnected. Rejects if
@@ -20,16 +20,16 @@ export async function sendBytes(
   response: ServerResponse,
   object: Sendable,
   { start, end }: ByteRange,
-  memory: SendMemory,
+  memory: BufferPool,
 ): Promise<void> {
-  response.setTimeout(STALLED_MS, () => response.destroy());
+  response.setTimeout(STALL_TIMEOUT_MS, () => response.destroy());
   if (object.memory !== undefined) return sendMemory(response, object.memory.subarray(start, end + 1));
   if (object.reader === undefined) return sendStream(response, object, { start, end });
   const reader = object.reader();
-  const buffer = memory.take();
-  let goOn = () => {};
+  const buffer = memory.acquire();
+  let resumeWriting = () => {};
   // `end` calls back only after the last byte has been written, and not if the viewer disconnects first.
-  const onClose = () => goOn();
+  const onClose = () => resumeWriting();
   response.on("close", onClose);
   try {
     for (let at = start; at <= end && !response.destroyed;) {
@@ -39,7 +39,7 @@ export async function sendBytes(
       const bytes = buffer.subarray(0, count);
       at += count;
       await new Promise<void>((resolve) => {
-        goOn = resolve;
+        resumeWriting = resolve;
         if (at > end) response.end(bytes, resolve);
         else response.write(bytes, () => resolve());
       });
@@ -47,7 +47,7 @@ export async function sendBytes(
   } finally {
     response.off("close", onClose);
     // After a disconnect a pending write may still use these bytes, so the buffer is left to the garbage collector.
-    if (response.writableFinished || !response.destroyed) memory.give(buffer);
+    if (response.writableFinished || !response.destroyed) memory.release(buffer);
     reader.close();
   }
 }

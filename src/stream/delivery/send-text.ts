@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { cacheControl } from "./cache-control.ts";
-import { isKnown } from "./range.ts";
+import { matchesEtag } from "./range.ts";
 import type { Viewing } from "./route.ts";
 import type { Video } from "../videos/index.ts";
 
@@ -15,7 +15,7 @@ export interface Exchange {
 }
 
 /** Minimum length for compression: the playlist of a ten-hour video shrinks from 400 KB to 20 KB. */
-const WORTH_PACKING = 2048;
+const MIN_COMPRESSED_BYTES = 2048;
 /** Takes half the time of the default level, and produces hardly more bytes for repetitive lines. */
 const LEVEL = 3;
 
@@ -32,12 +32,12 @@ export function sendTextResponse(
     // Weak: it also identifies the compressed form (RFC 9110 8.8.1).
     const etag = `W/"${hash("sha1", text, "base64url")}"`;
     headers["etag"] = etag;
-    if (isKnown(request.headers["if-none-match"], etag)) return void response.writeHead(304, headers).end();
+    if (matchesEtag(request.headers["if-none-match"], etag)) return void response.writeHead(304, headers).end();
   }
   let body: Buffer = Buffer.from(text);
-  if (body.length >= WORTH_PACKING) {
+  if (body.length >= MIN_COMPRESSED_BYTES) {
     headers["vary"] = "Accept-Encoding";
-    if (takesGzip(request.headers["accept-encoding"])) {
+    if (acceptsGzip(request.headers["accept-encoding"])) {
       body = gzipSync(body, { level: LEVEL });
       headers["content-encoding"] = "gzip";
     }
@@ -46,5 +46,5 @@ export function sendTextResponse(
   response.writeHead(status, headers).end(request.method === "HEAD" ? undefined : body);
 }
 
-const takesGzip = (field: string | string[] | undefined) =>
+const acceptsGzip = (field: string | string[] | undefined) =>
   /(?:^|,)\s*(?:gzip|\*)\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(String(field ?? ""));

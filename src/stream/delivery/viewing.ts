@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Video } from "../videos/index.ts";
 import { cacheControl } from "./cache-control.ts";
-import { createSendMemory, type SendMemory } from "./memory.ts";
-import { isKnown, readRange } from "./range.ts";
+import { createBufferPool, type BufferPool } from "./memory.ts";
+import { matchesEtag, readRange } from "./range.ts";
 import type { Viewer } from "../access/index.ts";
 import type { Viewing } from "./route.ts";
 import { sendBytes, type Sendable } from "./send-bytes.ts";
@@ -18,11 +18,11 @@ interface ViewingDeps {
   viewer: Viewer;
   request: IncomingMessage;
   response: ServerResponse;
-  memory: SendMemory;
+  memory: BufferPool;
 }
 
 /** 256 KiB stays in the processor cache between read and write, and most segments need only one thread pool call. */
-export const createDeliveryMemory = (): SendMemory => createSendMemory({ size: 256 * 1024, kept: 64 });
+export const createDeliveryMemory = (): BufferPool => createBufferPool({ size: 256 * 1024, maxIdle: 64 });
 
 /** Context of a single request. Rarely used fields are computed lazily: thousands of segments are served per second. */
 export function createViewing({
@@ -60,7 +60,7 @@ export function createViewing({
 }
 
 async function sendObject(
-  { memory, ...exchange }: Exchange & { memory: SendMemory },
+  { memory, ...exchange }: Exchange & { memory: BufferPool },
   object: Sendable,
   about: Parameters<Viewing["sendObject"]>[1],
 ): Promise<void> {
@@ -75,7 +75,7 @@ async function sendObject(
   if (etag !== undefined) headers["etag"] = etag;
   if (about.filename !== undefined)
     headers["content-disposition"] = `attachment; filename="${about.filename.replace(/[^\x20-\x7e]|["\\%]/g, "_")}"`;
-  if (etag !== undefined && isKnown(request.headers["if-none-match"], etag))
+  if (etag !== undefined && matchesEtag(request.headers["if-none-match"], etag))
     return void response.writeHead(304, headers).end();
 
   // RFC 9110 13.1.5: a range of a different representation is useless.

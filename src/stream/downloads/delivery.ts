@@ -17,7 +17,7 @@ const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
 export function downloadRoutes({ table, objects }: DownloadRoutesDeps): DeliveryRoute[] {
   async function send(viewing: Viewing, type: DownloadType): Promise<void> {
     const { video } = viewing;
-    refuseFailed(video);
+    assertNotFailed(video);
     const row = await table.find(video.uid, type);
     const object = row?.status === "ready" ? await objects.open(downloadKey(video.uid, type, row.build)) : undefined;
     if (object === undefined) throw streamErrors.noDownload({ type });
@@ -29,7 +29,7 @@ export function downloadRoutes({ table, objects }: DownloadRoutesDeps): Delivery
 
   async function sendOriginal(viewing: Viewing): Promise<void> {
     const { video } = viewing;
-    refuseFailed(video);
+    assertNotFailed(video);
     // The source of a clip contains more than the clip.
     const key = video.clip === undefined ? video.sourceKey : null;
     const object = key === null ? undefined : await objects.open(key);
@@ -45,14 +45,14 @@ export function downloadRoutes({ table, objects }: DownloadRoutesDeps): Delivery
   return [
     ...DOWNLOAD_TYPES.map((type): DeliveryRoute => ({
       path: `downloads/${downloadName[type]}`,
-      want: "download",
+      purpose: "download",
       handle: (viewing) => send(viewing, type),
     })),
-    { path: "downloads/original", want: "original", handle: sendOriginal },
+    { path: "downloads/original", purpose: "original", handle: sendOriginal },
   ];
 }
 
-function refuseFailed({ state, errorReason }: Video): void {
+function assertNotFailed({ state, errorReason }: Video): void {
   if (state === "error") throw streamErrors.videoFailed({ code: errorReason?.code ?? "ERR_UNKNOWN" });
 }
 

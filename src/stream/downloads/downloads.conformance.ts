@@ -258,7 +258,7 @@ export function downloadsConformance(engine: TestEngine): void {
       downloads.start();
       assert.equal((await settled()).status, "ready");
       assert.equal(await objectsOf(), 1);
-      await downloads.clean(uid);
+      await downloads.onVideoDeleted(uid);
       assert.deepEqual([await downloads.list(ACCOUNT, uid), await objectsOf()], [[], 0]);
     });
 

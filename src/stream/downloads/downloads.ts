@@ -39,7 +39,7 @@ export interface Downloads {
   /** Called once a recording has been merged into one file, or cannot be: its downloads start or fail. */
   resume(uid: string): Promise<void>;
   /** Deletes the rows of a deleted video. */
-  clean(uid: string): Promise<void>;
+  onVideoDeleted(uid: string): Promise<void>;
   /** Enqueues downloads whose job was lost in a crash. */
   recover(): Promise<void>;
   readonly delivery: DeliveryRoute[];
@@ -49,15 +49,15 @@ export interface Downloads {
 }
 
 const DOWNLOAD_JOB = "stream.download";
-const AT_ONCE = 2;
+const MAX_CONCURRENT_JOBS = 2;
 const LEASE_MS = 30_000;
 const RECOVER_MS = 60_000;
 /** A row without a heartbeat for this long is checked. */
-const SILENT_MS = 60_000;
-const RECOVERED_AT_ONCE = 200;
+const RECOVER_AFTER_MS = 60_000;
+const RECOVERY_BATCH = 200;
 
-export function createDownloads(parts: DownloadsDeps): Downloads {
-  const { db, objects, jobs, videos, assemble, clock, ids, log, backoff } = parts;
+export function createDownloads(deps: DownloadsDeps): Downloads {
+  const { db, objects, jobs, videos, assemble, clock, ids, log, backoff } = deps;
   const table = createDownloadsTable(db);
   let worker: JobWorker | undefined;
   let recovery: Repetition | undefined;
@@ -119,14 +119,14 @@ export function createDownloads(parts: DownloadsDeps): Downloads {
         else await enqueue(row);
       }
     },
-    clean: (uid) => remove(uid),
+    onVideoDeleted: (uid) => remove(uid),
     recover,
     delivery: downloadRoutes({ table, objects }),
     start() {
       worker ??= jobs.work(
         DOWNLOAD_JOB,
-        { concurrency: AT_ONCE, leaseMs: LEASE_MS, ...(backoff && { backoff }) },
-        createDownloadBuilder({ ...parts, table, log }),
+        { concurrency: MAX_CONCURRENT_JOBS, leaseMs: LEASE_MS, ...(backoff && { backoff }) },
+        createDownloadBuilder({ ...deps, table, log }),
       );
       recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of downloads", log });
       void recovery.run();
@@ -138,7 +138,7 @@ export function createDownloads(parts: DownloadsDeps): Downloads {
   };
 
   async function recover(): Promise<void> {
-    for (const row of await table.unfinished(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+    for (const row of await table.unfinished(clock.now() - RECOVER_AFTER_MS, RECOVERY_BATCH)) {
       const job = row.job === "" ? undefined : await jobs.get(row.job);
       if (job?.status === "failed") await table.change(row, { status: "error", modified_at: clock.now() });
       else if (job === undefined || job.status === "done") {

@@ -29,36 +29,42 @@ export interface DownloadJob {
 export const DOWNLOAD_ATTEMPTS = 5;
 const BUSY_MS = 1000;
 /** Maximum attempts per segment while the encoder is busy. */
-const PATIENCE = 600;
-const NOTE_MS = 1000;
+const MAX_BUSY_ATTEMPTS = 600;
+const PROGRESS_INTERVAL_MS = 1000;
 /** Progress once all segment headers have been read; the rest is copying. */
-const SEEN_PERCENT = 50;
+const HEADERS_READ_PERCENT = 50;
 
 export const downloadKey = (uid: string, type: DownloadType, build: string): string =>
   `stream/${uid}/downloads/${build}-${downloadName[type]}`;
 
 /** Runs the job `stream.download`: builds the file and reports its progress. */
-export function createDownloadBuilder(parts: MakeDeps) {
-  const { objects, videos, table, clock, log } = parts;
+export function createDownloadBuilder(deps: MakeDeps) {
+  const { objects, videos, table, clock, log } = deps;
 
   return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {
     const { uid, type, build } = payload as DownloadJob;
     const row = await table.find(uid, type);
     const video = await videos.find(uid);
     if (row?.build !== build || row.status !== "inprogress" || video?.model == null) return;
-    const note = createNotes(table, row, clock);
+    const reportProgress = createProgressReporter(table, row, clock);
     try {
-      const renditions = await chooseRenditions(video, video.model, type, parts);
+      const renditions = await chooseRenditions(video, video.model, type, deps);
       if (renditions.length === 0)
         throw streamErrors.encodingFailed({ reason: `the video has no content for a download of type ${type}` });
       const open = (rendition: RenditionSource, segment: number | "init") =>
-        patiently(rendition, segment, { clock, signal });
+        openWithRetry(rendition, segment, { clock, signal });
       const kind = type === "audio" ? "M4A " : "isom";
-      const file = await muxFile({ renditions, kind, open, signal, onSeen: (share) => note(share * SEEN_PERCENT) });
+      const file = await muxFile({
+        renditions,
+        kind,
+        open,
+        signal,
+        onIndexProgress: (share) => reportProgress(share * HEADERS_READ_PERCENT),
+      });
       const key = downloadKey(uid, type, build);
       await objects.put(
         key,
-        file.body((share) => note(SEEN_PERCENT + share * (100 - SEEN_PERCENT))),
+        file.body((share) => reportProgress(HEADERS_READ_PERCENT + share * (100 - HEADERS_READ_PERCENT))),
       );
       // The download was deleted in the meantime, alone or with its video: the result is unreferenced.
       if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() })))
@@ -72,7 +78,7 @@ export function createDownloadBuilder(parts: MakeDeps) {
 }
 
 /** Retries while the encoder is overloaded. */
-async function patiently(
+async function openWithRetry(
   rendition: RenditionSource,
   segment: number | "init",
   { clock, signal }: { clock: Clock; signal: AbortSignal },
@@ -84,20 +90,20 @@ async function patiently(
         throw streamErrors.encodingFailed({ reason: `there is no segment ${segment} of ${rendition.name}` });
       return bytes;
     } catch (err) {
-      if (!(err instanceof UserError && err.kind === "encoderBusy") || tries >= PATIENCE) throw err;
+      if (!(err instanceof UserError && err.kind === "encoderBusy") || tries >= MAX_BUSY_ATTEMPTS) throw err;
       await clock.sleep(BUSY_MS, signal);
     }
   }
 }
 
 /** Writes progress at most once per second, without waiting for the write. */
-function createNotes(table: DownloadsTable, row: DownloadRow, clock: Clock) {
-  let next = clock.now() + NOTE_MS;
+function createProgressReporter(table: DownloadsTable, row: DownloadRow, clock: Clock) {
+  let next = clock.now() + PROGRESS_INTERVAL_MS;
   let writing = false;
   return (percent: number) => {
     if (writing || clock.now() < next) return;
     writing = true;
-    next = clock.now() + NOTE_MS;
+    next = clock.now() + PROGRESS_INTERVAL_MS;
     table
       .change(row, { percent: Math.min(99, Math.floor(percent)), modified_at: clock.now() })
       .catch(() => {})

@@ -17,7 +17,7 @@ interface MuxOptions {
   /** Opens a segment, waiting for a busy encoder. */
   open(rendition: RenditionSource, segment: number | "init"): Promise<SegmentBytes>;
   /** Share of segments read so far, from 0 to 1. */
-  onSeen?: (share: number) => void;
+  onIndexProgress?: (share: number) => void;
   signal: AbortSignal;
 }
 
@@ -28,7 +28,7 @@ interface MuxedFile {
 }
 
 /** Consecutive bytes of a segment that are copied into the file. */
-interface Taken {
+interface SegmentCopy {
   track: number;
   segment: number;
   /** Size of the segment, to detect that it was replaced. */
@@ -49,9 +49,9 @@ interface Track {
  * index, then the samples are copied unchanged: memory is needed only for the index, a few dozen megabytes for ten
  * hours. Nothing is encoded here. Throws Mp4Error.
  */
-export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOptions): Promise<MuxedFile> {
+export async function muxFile({ renditions, kind, open, onIndexProgress, signal }: MuxOptions): Promise<MuxedFile> {
   const tracks = await Promise.all(renditions.map((rendition, i) => openTrack(rendition, i + 1, open)));
-  const taken: Taken[] = [];
+  const copies: SegmentCopy[] = [];
   const steps = renditions.reduce((sum, { count }) => sum + count, 0);
   let mediaBytes = 0;
   // Each segment is a chunk, interleaved by time: segments of different renditions may differ in length.
@@ -60,11 +60,11 @@ export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOpt
     signal.throwIfAborted();
     const segment = tracks[track]!.next++;
     const bytes = await open(renditions[track]!, segment);
-    const { ranges, count, octets } = await takeSamples(bytes, tracks[track]!);
+    const { ranges, count, octets } = await addSamples(bytes, tracks[track]!);
     if (count > 0) tracks[track]!.chunks.push({ offset: mediaBytes, count });
     mediaBytes += octets;
-    taken.push({ track, segment, size: bytes.size, ranges });
-    onSeen?.(step / steps);
+    copies.push({ track, segment, size: bytes.size, ranges });
+    onIndexProgress?.(step / steps);
   }
   const head = writeMovie(
     tracks.map(({ written }) => written),
@@ -76,13 +76,13 @@ export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOpt
   async function* body(onRead?: (share: number) => void) {
     yield* head;
     let done = 0;
-    for (const { track, segment, size, ranges } of taken) {
+    for (const { track, segment, size, ranges } of copies) {
       signal.throwIfAborted();
       const bytes = await open(renditions[track]!, segment);
       if (bytes.size !== size)
         throw new Error(`segment ${segment} of ${renditions[track]!.name} changed while it was written into a file`);
       for (const { start, end } of ranges) yield* bytes.read({ start, end: end - 1 }) as AsyncIterable<Buffer>;
-      onRead?.(++done / taken.length);
+      onRead?.(++done / copies.length);
     }
   }
 
@@ -103,7 +103,7 @@ function earliest(tracks: readonly Track[]): number {
   return tracks.reduce((least, track, i) => (secondsOf(track) < secondsOf(tracks[least]!) ? i : least), 0);
 }
 
-async function takeSamples(bytes: SegmentBytes, { written }: Track) {
+async function addSamples(bytes: SegmentBytes, { written }: Track) {
   const fragments = await readFragments((start, length) => readSome(bytes, start, length), bytes.size);
   let count = 0;
   let octets = 0;

@@ -3,7 +3,7 @@ import type { MediaModel } from "../model.ts";
 import { createAdtsReader } from "../../protocol/aac/index.ts";
 import { audioSegment, storedFrames } from "./audio-fragments.ts";
 import { AUDIO_BITRATE, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
-import { type RunDeps, SourceGone } from "./video-run.ts";
+import { type RunDeps, SourceMissing } from "./video-run.ts";
 
 interface AudioRun {
   model: MediaModel;
@@ -27,12 +27,12 @@ const PREROLL = 1;
 
 /**
  * Encodes the AAC frames [first, …) of the segments so that they join those of other runs seamlessly. Rejects with
- * MediaRunError, SourceGone, or the error of the callback.
+ * MediaRunError, SourceMissing, or the error of the callback.
  */
 export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "objects">, run: AudioRun): Promise<void> {
   const { model, source, segments, urgency, signal, awaited, onSegment } = run;
   const path = await objects.file(source.key);
-  if (path === undefined) throw new SourceGone(`${source.key} is not there`);
+  if (path === undefined) throw new SourceMissing(`${source.key} is not there`);
   const { first } = audioFrames(model.segments, segments[0]!);
   const last = audioFrames(model.segments, segments.at(-1)!);
   const end = last.first + last.count;
@@ -88,7 +88,7 @@ export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "obje
       }
     },
   });
-  if (waiting.length > 0) throw new SourceGone(`the source ${source.key} has no sound for segment ${waiting[0]!}`);
+  if (waiting.length > 0) throw new SourceMissing(`the source ${source.key} has no sound for segment ${waiting[0]!}`);
 }
 
 /** Exactly the samples of `count` frames from frame `first`: gaps before, after and inside become silence. */

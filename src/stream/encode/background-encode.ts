@@ -3,27 +3,32 @@ import type { Video } from "../videos/index.ts";
 import type { SegmentStore } from "./segment-store.ts";
 import type { SegmentEncoder } from "./segment-encoder.ts";
 
-interface FillOptions {
+interface BackgroundEncodeOptions {
   signal: AbortSignal;
   /** Called for each segment that has been encoded and stored. */
-  onKept?: () => void;
+  onStored?: () => void;
 }
 
 /** Encodes segments before viewers request them, several renditions in one run. */
 export interface BackgroundEncoding {
   /**
    * Encodes the missing segments among `segments`, in every rendition of the ladder and the main audio: one run for all
-   * video renditions. Resolves with the number that were missing. Rejects with MediaRunError, Mp4Error, SourceGone,
-   * InitDiffers, VideoGone, mediaToolsMissing.
+   * video renditions. Resolves with the number that were missing. Rejects with MediaRunError, Mp4Error, SourceMissing,
+   * InitMismatch, VideoDeleted, mediaToolsMissing.
    */
-  fill(video: Video, segments: readonly number[], options: FillOptions): Promise<number>;
+  encodeMissing(video: Video, segments: readonly number[], options: BackgroundEncodeOptions): Promise<number>;
   /** Encodes the missing segments of one audio rendition. */
-  fillAudio(video: Video, rendition: string, segments: readonly number[], options: FillOptions): Promise<number>;
+  encodeMissingAudio(
+    video: Video,
+    rendition: string,
+    segments: readonly number[],
+    options: BackgroundEncodeOptions,
+  ): Promise<number>;
   /**
    * Encodes the initialisation segments of all renditions, so that a player that switches renditions waits only for
    * media segments.
    */
-  fillInits(video: Video, options: { signal: AbortSignal }): Promise<void>;
+  encodeInits(video: Video, options: { signal: AbortSignal }): Promise<void>;
 }
 
 export function createBackgroundEncoding({
@@ -33,22 +38,22 @@ export function createBackgroundEncoding({
   store: SegmentStore;
   encoder: SegmentEncoder;
 }): BackgroundEncoding {
-  async function fillAudio(
+  async function encodeMissingAudio(
     video: Video,
     rendition: string,
     segments: readonly number[],
-    options: FillOptions,
+    options: BackgroundEncodeOptions,
   ): Promise<number> {
     const missing = await store.missing(video.uid, rendition, segments);
-    for (const row of rows(missing)) await encoder.sound(video, rendition, row, { urgency: "background", ...options });
+    for (const row of rows(missing)) await encoder.audio(video, rendition, row, { urgency: "background", ...options });
     return missing.length;
   }
 
   return {
-    fillAudio,
-    async fill(video, segments, options) {
+    encodeMissingAudio,
+    async encodeMissing(video, segments, options) {
       const { ladder, audio } = video.model!;
-      let count = audio === undefined ? 0 : await fillAudio(video, MAIN_AUDIO, segments, options);
+      let count = audio === undefined ? 0 : await encodeMissingAudio(video, MAIN_AUDIO, segments, options);
       const wanted = await Promise.all(
         ladder.map(async (rendition) => ({
           rendition,
@@ -63,7 +68,7 @@ export function createBackgroundEncoding({
         count += length;
       return count;
     },
-    async fillInits(video, { signal }) {
+    async encodeInits(video, { signal }) {
       const opened = await Promise.all(
         video.model!.ladder.map(async (rendition) =>
           (await store.open(video.uid, rendition.name, "init")) === undefined ? [{ rendition, segments: [] }] : [],

@@ -33,7 +33,7 @@ test("background chunks keep starting and ending while viewers keep sending requ
   async function view() {
     while (!isOver()) {
       const of = await video(path, model);
-      for (let n = 0; n < 6 && !isOver(); n++) await segments.get(of, "180p", n, { ahead: false });
+      for (let n = 0; n < 6 && !isOver(); n++) await segments.get(of, "180p", n, { lookahead: false });
     }
   }
   /** Number of urgent runs that had started when each chunk started. */
@@ -43,7 +43,7 @@ test("background chunks keep starting and ending while viewers keep sending requ
     const of = await video(path, model);
     for (let chunk = 0; chunk < CHUNKS; chunk++) {
       before.push(urgent());
-      await segments.fill(of, [2 * chunk, 2 * chunk + 1], { signal: control.signal });
+      await segments.encodeMissing(of, [2 * chunk, 2 * chunk + 1], { signal: control.signal });
       ended++;
     }
   }

@@ -54,12 +54,16 @@ test(
     runs.length = 0;
     const { signal } = new AbortController();
     let made = 0;
-    const onKept = () => void made++;
+    const onStored = () => void made++;
     const missing =
-      (await segments.fill(of, [5, 6, 7, 8, 9], { signal, onKept })) +
-      (await segments.fill(of, [0, 1, 2, 3, 4], { signal, onKept }));
+      (await segments.encodeMissing(of, [5, 6, 7, 8, 9], { signal, onStored })) +
+      (await segments.encodeMissing(of, [0, 1, 2, 3, 4], { signal, onStored }));
     assert.equal(missing, made);
-    assert.equal(await segments.fill(of, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], { signal }), 0, "nothing is encoded twice");
+    assert.equal(
+      await segments.encodeMissing(of, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], { signal }),
+      0,
+      "nothing is encoded twice",
+    );
     for (const { name } of ladder)
       assert.ok(least(await likeness(await whole(of, name), path, { size: [160, 90] })) > ALIKE - 4, name);
     assert.deepEqual(
@@ -235,8 +239,8 @@ test("initialisation segments do not depend on the run", needsFfmpeg, async (t) 
   const { video, bytesOf, segments, objects } = await openEncoder(t);
   const { signal } = new AbortController();
   const [first, second, third] = [await video(path, model), await video(path, model), await video(path, model)];
-  await segments.fill(first, [0, 1, 2], { signal });
-  await segments.fillInits(second, { signal });
+  await segments.encodeMissing(first, [0, 1, 2], { signal });
+  await segments.encodeInits(second, { signal });
   await segments.get(third, "90p", 2);
   for (const name of ["90p", "180p"])
     assert.deepEqual(await bytesOf(second, name, "init"), await bytesOf(first, name, "init"));

@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/index.ts";
 interface GrowingFile {
   path: string;
   /** Is awaited; an error it throws ends the reading. */
-  take(chunk: Buffer): Promise<void>;
+  onData(chunk: Buffer): Promise<void>;
 }
 
 const READ_BYTES = 1 << 20;
@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 200;
 
 /**
  * Reads files while another program writes them, until it is `done`, then reads the rest. Rejects with the error of
- * `take`.
+ * `onData`.
  */
 export async function followFiles(
   files: readonly GrowingFile[],
@@ -30,7 +30,7 @@ export async function followFiles(
 }
 
 async function follow(
-  { path, take }: GrowingFile,
+  { path, onData }: GrowingFile,
   state: { readonly ended: boolean },
   pause: () => Promise<void>,
 ): Promise<void> {
@@ -42,7 +42,7 @@ async function follow(
     for (;;) {
       const { bytesRead } = await from.read(buffer, 0, READ_BYTES, at);
       if (bytesRead === 0) return at;
-      await take(Buffer.from(buffer.subarray(0, bytesRead)));
+      await onData(Buffer.from(buffer.subarray(0, bytesRead)));
       at += bytesRead;
     }
   }

@@ -2,7 +2,7 @@ export { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrameCount
 export { storedFrames } from "./audio-fragments.ts";
 export { AUDIO_CODECS, lowestLevel, renditionRate, timescaleOf, videoCodecs } from "./codecs.ts";
 export { type AudioSource, type AudioSources, segmentKey, type Segments } from "./port.ts";
-export { VideoGone } from "./segment-store.ts";
+export { VideoDeleted } from "./segment-store.ts";
 export { createSegments, type SegmentsModule } from "./segments.ts";
-export { toStandardRange } from "./video-graph.ts";
+export { toneMapToSdr } from "./video-graph.ts";
 export { watermarkBox } from "./watermark-box.ts";

@@ -42,7 +42,7 @@ test("every codec is encoded as codecs.ts declares, and its segments fit togethe
       audio: false,
     }),
   );
-  await segments.fill(of, [0], { signal: new AbortController().signal });
+  await segments.encodeMissing(of, [0], { signal: new AbortController().signal });
   for (const rendition of ladder) {
     const made = await whole(of, rendition.name, [2, 0, 1]);
     const found = await likeness(made, path);
@@ -121,7 +121,7 @@ test("a watermark has the configured position and opacity in every rung", needsF
     const key = `stream/${of.uid}/watermark.png`;
     await world.objects.put(key, png);
     of.model!.watermark = { ...mark, key, position };
-    await world.segments.fill(of, [0, 2], { signal: new AbortController().signal });
+    await world.segments.encodeMissing(of, [0, 2], { signal: new AbortController().signal });
     for (const [name, share] of [
       ["180p", 0.5],
       ["360p", 1],

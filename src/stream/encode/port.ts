@@ -9,17 +9,17 @@ import type { Video } from "../videos/index.ts";
 export interface Segments {
   /**
    * Undefined: the video has no such segment. Calls for one segment share one encoder run; `signal` cancels the request
-   * of a viewer that disconnects. `ahead` (default true): the next two are encoded as well, if no other request is
+   * of a viewer that disconnects. `lookahead` (default true): the next two are encoded as well, if no other request is
    * waiting. Throws encoderBusy (503) if too many are waiting, encodingFailed, mediaToolsMissing.
    */
   get(
     video: Video,
     rendition: string,
     segment: number | "init",
-    options?: { signal?: AbortSignal; ahead?: boolean },
+    options?: { signal?: AbortSignal; lookahead?: boolean },
   ): Promise<ObjectHandle | undefined>;
   /** True if the segment is already stored; encodes nothing. */
-  stored(video: Video, rendition: string, segment: number | "init"): Promise<ObjectHandle | undefined>;
+  findStored(video: Video, rendition: string, segment: number | "init"): Promise<ObjectHandle | undefined>;
   close(): Promise<void>;
 }
 

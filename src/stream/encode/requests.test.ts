@@ -73,9 +73,10 @@ test("two segments are encoded ahead, after the requested ones, and not past the
   const of = await video(await tenSeconds(), tenSegments);
   await segments.get(of, "90p", 3);
   for (const n of [4, 5])
-    while ((await segments.stored(of, "90p", n)) === undefined) await new Promise((resolve) => setImmediate(resolve));
+    while ((await segments.findStored(of, "90p", n)) === undefined)
+      await new Promise((resolve) => setImmediate(resolve));
   assert.equal(runs.length, 2);
-  assert.equal(await segments.stored(of, "180p", 3), undefined);
+  assert.equal(await segments.findStored(of, "180p", 3), undefined);
   await segments.get(of, "180p", 9);
   assert.equal(await segments.get(of, "180p", 10), undefined);
   assert.equal(await segments.get(of, "180p", -1), undefined);
@@ -186,7 +187,7 @@ test(
 
 test("too many requests are rejected immediately, and accepted again later", needsFfmpeg, async (t) => {
   const gate = gated();
-  const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 1, mostWaiting: 3 });
+  const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 1, maxWaiting: 3 });
   const of = await video(await tenSeconds(), tenSegments);
   const waiting = [0, 2, 4].map((n) => segments.get(of, "90p", n));
   await gate.arrived(1);
@@ -203,7 +204,7 @@ test(
   async (t) => {
     let there = true;
     const gate = gated();
-    const { video, segments, objects } = await openEncoder(t, { around: gate.around, isThere: async () => there });
+    const { video, segments, objects } = await openEncoder(t, { around: gate.around, videoExists: async () => there });
     const of = await video(await tenSeconds(), tenSegments);
     const requested = [segments.get(of, "90p", 0), segments.get(of, "audio", 0)];
     await gate.arrived(2);
@@ -254,7 +255,7 @@ test("closing ends runs and rejects waiting requests; the folders of the runs ar
   gate.open();
   const again = createSegments(parts);
   t.after(() => again.close());
-  await again.fill(of, [0], { signal: new AbortController().signal });
+  await again.encodeMissing(of, [0], { signal: new AbortController().signal });
   assert.deepEqual(await readdir(join(folder, "scratch")), []);
   assert.ok(await objects.open(`stream/${of.uid}/180p/0.m4s`));
 });

@@ -4,7 +4,7 @@ import { writeFragment } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
 import { frameTicks } from "./codecs.ts";
 import { modelOf, rung } from "./encode.testing.ts";
-import { PicturesMissing, videoSegment } from "./restamp.ts";
+import { FramesMissing, videoSegment } from "./restamp.ts";
 
 const rendition = rung("180p", 320, 180);
 const model = {
@@ -38,7 +38,7 @@ test("rejects a segment that does not start with a key frame", async () => {
 });
 
 test("rejects a segment with a missing, extra or misplaced frame", async () => {
-  await assert.rejects(videoSegment(encoded({ count: 29 }), 1, rendition, model), PicturesMissing);
+  await assert.rejects(videoSegment(encoded({ count: 29 }), 1, rendition, model), FramesMissing);
   await assert.rejects(videoSegment(encoded({ count: 31 }), 1, rendition, model), /segment 1 has 31/);
   await assert.rejects(videoSegment(encoded({ order: (i) => (i === 5 ? 6 : i) }), 1, rendition, model), /evenly/);
   await assert.rejects(videoSegment(Buffer.concat([encoded(), encoded()]), 1, rendition, model), /in 2 fragments/);

@@ -9,14 +9,14 @@ import {
 } from "../../protocol/mp4/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { frameTicks, timescaleOf } from "./codecs.ts";
-import { picturesOf } from "./video-graph.ts";
+import { frameCountOf } from "./video-graph.ts";
 import { delayOf } from "./video-options.ts";
 
 const TRACK = 1;
 
 /** A segment with missing frames. */
-export class PicturesMissing extends Mp4Error {
-  override readonly name = "PicturesMissing";
+export class FramesMissing extends Mp4Error {
+  override readonly name = "FramesMissing";
 }
 
 /**
@@ -58,11 +58,11 @@ export async function videoSegment(
     bytes.length,
   );
   const [fragment] = fragments;
-  const expected = picturesOf(model, rendition, n);
+  const expected = frameCountOf(model, rendition, n);
   if (fragment === undefined || fragments.length > 1)
     throw new Mp4Error(`segment ${n} came in ${fragments.length} fragments`);
   if (fragment.count < expected)
-    throw new PicturesMissing(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
+    throw new FramesMissing(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
   if (fragment.count !== expected)
     throw new Mp4Error(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
   const shown = showTimes(fragment);

@@ -3,9 +3,9 @@ import { MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
 import { audioInit } from "./audio-fragments.ts";
 import { runAudio } from "./audio-run.ts";
-import { type SegmentStore, VideoGone } from "./segment-store.ts";
+import { type SegmentStore, VideoDeleted } from "./segment-store.ts";
 import { runVideo, type RunDeps } from "./video-run.ts";
-import type { WantedFrames } from "./video-graph.ts";
+import type { RenditionSegments } from "./video-graph.ts";
 import type { EncoderRun } from "./segment-requests.ts";
 
 interface SegmentEncoderDeps extends RunDeps {
@@ -20,7 +20,7 @@ interface EncodeOptions {
   signal: AbortSignal;
   /** See MediaRun. */
   awaited?: AbortSignal;
-  onKept?: () => void;
+  onStored?: () => void;
 }
 
 /** Runs the encoder for requested segments, and stores its output. */
@@ -31,9 +31,9 @@ export interface SegmentEncoder {
   /** The segments after `segments` that the same run encodes. */
   audioLookahead(video: Video, segments: readonly number[]): number[];
   encode(run: EncoderRun): Promise<void>;
-  video(video: Video, wanted: readonly WantedFrames[], options: EncodeOptions): Promise<void>;
+  video(video: Video, wanted: readonly RenditionSegments[], options: EncodeOptions): Promise<void>;
   /** `segments` are consecutive. */
-  sound(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
+  audio(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
 }
 
 /** A larger value would take CPU time from video requested at the same moment. */
@@ -78,29 +78,29 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
     async encode({ video, rendition, requests, urgency, control: { signal }, awaited }) {
       const segments = [...requests].flatMap(({ n }) => (n === "init" ? [] : [n])).sort((a, b) => a - b);
       if (isAudio(rendition))
-        return encoder.sound(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
+        return encoder.audio(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
       const rung = modelOf(video).ladder.find(({ name }) => name === rendition)!;
       return encoder.video(video, [{ rendition: rung, segments }], { urgency, signal, awaited: awaited.signal });
     },
-    async video(video, wanted, { urgency, signal, awaited, onKept }) {
+    async video(video, requested, { urgency, signal, awaited, onStored }) {
       const { uid } = video;
       await runVideo(parts, {
         model: modelOf(video),
-        wanted,
+        requested,
         urgency,
         signal,
         ...(awaited && { awaited }),
-        onInit: (rendition, bytes) => store.keep(uid, rendition.name, "init", bytes),
+        onInit: (rendition, bytes) => store.put(uid, rendition.name, "init", bytes),
         async onSegment(rendition, n, bytes) {
-          await store.keep(uid, rendition.name, n, bytes);
-          onKept?.();
+          await store.put(uid, rendition.name, n, bytes);
+          onStored?.();
         },
       });
     },
-    async sound(video, rendition, segments, { urgency, signal, awaited, onKept }) {
+    async audio(video, rendition, segments, { urgency, signal, awaited, onStored }) {
       const source = await soundOf(video, rendition);
-      if (source === undefined) throw new VideoGone(`${video.uid} has no ${rendition} any more`);
-      await store.keep(video.uid, rendition, "init", audioInit(modelOf(video)));
+      if (source === undefined) throw new VideoDeleted(`${video.uid} has no ${rendition} any more`);
+      await store.put(video.uid, rendition, "init", audioInit(modelOf(video)));
       await runAudio(parts, {
         model: modelOf(video),
         source,
@@ -109,8 +109,8 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
         signal,
         ...(awaited && { awaited }),
         async onSegment(n, bytes) {
-          await store.keep(video.uid, rendition, n, bytes);
-          onKept?.();
+          await store.put(video.uid, rendition, n, bytes);
+          onStored?.();
         },
       });
     },
@@ -119,6 +119,6 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
 }
 
 function modelOf(video: Video): MediaModel {
-  if (video.model === null) throw new VideoGone(`${video.uid} has no model`);
+  if (video.model === null) throw new VideoDeleted(`${video.uid} has no model`);
   return video.model;
 }

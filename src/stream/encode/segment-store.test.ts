@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import { createSegmentStore, InitDiffers, VideoGone } from "./segment-store.ts";
+import { createSegmentStore, InitMismatch, VideoDeleted } from "./segment-store.ts";
 
 function keptIn({
-  isThere = async () => true,
+  videoExists = async () => true,
   onPut = () => {},
-}: { isThere?: () => Promise<boolean>; onPut?: () => void } = {}) {
+}: { videoExists?: () => Promise<boolean>; onPut?: () => void } = {}) {
   const stored = new Map<string, Buffer>();
   const reported: string[] = [];
   const objects = {
@@ -24,26 +24,26 @@ function keptIn({
     store: createSegmentStore({
       objects,
       log: silentLog,
-      isThere,
-      onKept: (_, rendition, n) => void reported.push(`${rendition} ${n}`),
+      videoExists,
+      onStored: (_, rendition, n) => void reported.push(`${rendition} ${n}`),
     }),
   };
 }
 
 test("leaves no files behind if a video is deleted while one of its segments is being written", async () => {
   let there = true;
-  const { store, stored, reported } = keptIn({ isThere: async () => there, onPut: () => void (there = false) });
-  await assert.rejects(store.keep("v", "360p", 1, Buffer.from("x")), VideoGone);
+  const { store, stored, reported } = keptIn({ videoExists: async () => there, onPut: () => void (there = false) });
+  await assert.rejects(store.put("v", "360p", 1, Buffer.from("x")), VideoDeleted);
   assert.deepEqual([stored.size, reported, store.isKnownStored("v", "360p", 1)], [0, [], false]);
 });
 
 test("keeps the first segment written for a position, and rejects a different initialisation segment", async () => {
   const { store, stored, reported } = keptIn();
-  await store.keep("v", "360p", 1, Buffer.from("first"));
-  await store.keep("v", "360p", 1, Buffer.from("second"));
-  await store.keep("v", "360p", "init", Buffer.from("init"));
-  await store.keep("v", "360p", "init", Buffer.from("init"));
-  await assert.rejects(store.keep("v", "360p", "init", Buffer.from("other")), InitDiffers);
+  await store.put("v", "360p", 1, Buffer.from("first"));
+  await store.put("v", "360p", 1, Buffer.from("second"));
+  await store.put("v", "360p", "init", Buffer.from("init"));
+  await store.put("v", "360p", "init", Buffer.from("init"));
+  await assert.rejects(store.put("v", "360p", "init", Buffer.from("other")), InitMismatch);
   assert.deepEqual(
     [[...stored.values()].map(String), reported],
     [

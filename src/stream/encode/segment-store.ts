@@ -9,31 +9,31 @@ export interface SegmentStore {
   isKnownStored(uid: string, rendition: string, n: number | "init"): boolean;
   /** The subset of `segments` that is not stored. */
   missing(uid: string, rendition: string, segments: readonly number[]): Promise<number[]>;
-  /** Throws VideoGone, and stores nothing, if the video was deleted. */
-  keep(uid: string, rendition: string, n: number | "init", bytes: Buffer): Promise<void>;
+  /** Throws VideoDeleted, and stores nothing, if the video was deleted. */
+  put(uid: string, rendition: string, n: number | "init", bytes: Buffer): Promise<void>;
 }
 
 interface SegmentStoreDeps {
   objects: ObjectStore;
   log: Log;
-  isThere: (uid: string) => Promise<boolean>;
+  videoExists: (uid: string) => Promise<boolean>;
   /** Called for every segment once it is durably stored, including segments that were already stored. */
-  onKept: (uid: string, rendition: string, n: number | "init") => void;
+  onStored: (uid: string, rendition: string, n: number | "init") => void;
 }
 
-export class VideoGone extends Error {
-  override readonly name = "VideoGone";
+export class VideoDeleted extends Error {
+  override readonly name = "VideoDeleted";
 }
 
 /** An encoder of another version or with other options wrote the stored segments; new ones would not match them. */
-export class InitDiffers extends Error {
-  override readonly name = "InitDiffers";
+export class InitMismatch extends Error {
+  override readonly name = "InitMismatch";
 }
 
 /** A few megabytes of keys: the segments that viewers requested in recent hours. */
 const MAX_REMEMBERED = 50_000;
 
-export function createSegmentStore({ objects, log, isThere, onKept }: SegmentStoreDeps): SegmentStore {
+export function createSegmentStore({ objects, log, videoExists, onStored }: SegmentStoreDeps): SegmentStore {
   const remembered = new Set<string>();
 
   function remember(key: string) {
@@ -57,25 +57,25 @@ export function createSegmentStore({ objects, log, isThere, onKept }: SegmentSto
       for (const n of segments) if ((await open(uid, rendition, n)) === undefined) absent.push(n);
       return absent;
     },
-    async keep(uid, rendition, n, bytes) {
+    async put(uid, rendition, n, bytes) {
       const key = segmentKey(uid, rendition, n);
       const before = await open(uid, rendition, n);
       if (before !== undefined) {
-        if (n !== "init" || bytes.equals(await before.bytes())) return onKept(uid, rendition, n);
+        if (n !== "init" || bytes.equals(await before.bytes())) return onStored(uid, rendition, n);
         log.error(
           { video: uid, rendition },
           "stream: initialization segment differs from the stored one; was ffmpeg replaced during encoding?",
         );
-        throw new InitDiffers(`the initialisation segment of ${rendition} differs from the one that is kept`);
+        throw new InitMismatch(`the initialisation segment of ${rendition} differs from the one that is kept`);
       }
       await objects.put(key, bytes);
       // Checked after the write: a deletion removes the row first, then the objects.
-      if (!(await isThere(uid))) {
+      if (!(await videoExists(uid))) {
         await objects.delete([key]);
-        throw new VideoGone(`the video ${uid} was deleted`);
+        throw new VideoDeleted(`the video ${uid} was deleted`);
       }
       remember(key);
-      onKept(uid, rendition, n);
+      onStored(uid, rendition, n);
     },
   };
 }

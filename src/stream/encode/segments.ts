@@ -7,7 +7,7 @@ import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { Video } from "../videos/index.ts";
 import { audioInit } from "./audio-fragments.ts";
 import { createBackgroundEncoding, type BackgroundEncoding } from "./background-encode.ts";
-import { createSegmentStore, VideoGone } from "./segment-store.ts";
+import { createSegmentStore, VideoDeleted } from "./segment-store.ts";
 import { createSegmentEncoder } from "./segment-encoder.ts";
 import { type AudioSources, segmentKey, type Segments } from "./port.ts";
 import { createScratch } from "../scratch.ts";
@@ -21,11 +21,11 @@ export interface SegmentsDeps {
   /** Sources of added audio tracks. If absent, there are none. */
   audio?: AudioSources;
   /** Whether a video still exists; called after a segment has been encoded. Default: always true. */
-  isThere?: (uid: string) => Promise<boolean>;
+  videoExists?: (uid: string) => Promise<boolean>;
   /** Concurrent encoder runs for segments that viewers wait for; look-ahead leaves one slot free. 0 (default): one per processor, at least two. */
   concurrency?: number;
   /** Maximum number of awaited segments. Default 1000. */
-  mostWaiting?: number;
+  maxWaiting?: number;
   /** Private directory for runs with several renditions. Default: in the system's temporary directory. */
   scratch?: string;
 }
@@ -41,14 +41,14 @@ const TRIES = 2;
 const SHUTTING_DOWN = "the server is shutting down";
 
 export function createSegments(parts: SegmentsDeps): SegmentsModule {
-  const { objects, log, audio, mostWaiting = 1000 } = parts;
+  const { objects, log, audio, maxWaiting = 1000 } = parts;
   const concurrency = parts.concurrency || Math.max(2, availableParallelism());
   const scratch = createScratch(parts.scratch ?? join(tmpdir(), "reelpost-encode"));
   const store = createSegmentStore({
     objects,
     log,
-    isThere: parts.isThere ?? (() => Promise.resolve(true)),
-    onKept: (uid, rendition, n) => void arrived(segmentKey(uid, rendition, n)),
+    videoExists: parts.videoExists ?? (() => Promise.resolve(true)),
+    onStored: (uid, rendition, n) => void completeRequest(segmentKey(uid, rendition, n)),
   });
   const encoder = createSegmentEncoder({ ...parts, scratch, store, ...(audio && { audio }) });
   const requests = new Map<string, SegmentRequest>();
@@ -57,21 +57,21 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   let closed = false;
 
   /** Called when a segment is stored, by a run or by background encoding. */
-  async function arrived(key: string) {
+  async function completeRequest(key: string) {
     const request = requests.get(key);
     if (request === undefined) return;
     requests.delete(key);
     request.run?.requests.delete(request);
     if (request.waiters.size === 0) return;
     await store.open(request.video.uid, request.rendition, request.n).then(
-      (handle) => tell(request, (waiter) => waiter.resolve(handle)),
-      (err: unknown) => tell(request, (waiter) => waiter.reject(err)),
+      (handle) => settle(request, (waiter) => waiter.resolve(handle)),
+      (err: unknown) => settle(request, (waiter) => waiter.reject(err)),
     );
   }
 
-  function tell(request: SegmentRequest, say: (waiter: Waiter) => void) {
+  function settle(request: SegmentRequest, notify: (waiter: Waiter) => void) {
     requests.delete(request.key);
-    for (const waiter of request.waiters) say(waiter);
+    for (const waiter of request.waiters) notify(waiter);
     request.waiters.clear();
   }
 
@@ -132,12 +132,12 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
       video,
       [...own].map(({ n }) => n as number),
     );
-    const taken = row.findIndex(
+    const firstCovered = row.findIndex(
       (n) =>
         store.isKnownStored(video.uid, rendition, n) ||
         requests.get(segmentKey(video.uid, rendition, n))?.run !== undefined,
     );
-    return taken === -1 ? row : row.slice(0, taken);
+    return firstCovered === -1 ? row : row.slice(0, firstCovered);
   }
 
   async function execute(run: EncoderRun) {
@@ -145,7 +145,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
       await encoder.encode(run);
       // A run may succeed without writing a requested segment.
       for (const request of run.requests)
-        tell(request, (waiter) =>
+        settle(request, (waiter) =>
           waiter.reject(streamErrors.encodingFailed({ reason: "the encoder did not write it" })),
         );
     } catch (err) {
@@ -156,11 +156,12 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   function afterFailure(request: SegmentRequest, err: unknown, stopped: boolean) {
     request.run = undefined;
     if (request.waiters.size === 0) return void requests.delete(request.key);
-    if (closed) return tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
-    if (err instanceof VideoGone) return tell(request, (waiter) => waiter.resolve(undefined));
+    if (closed)
+      return settle(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
+    if (err instanceof VideoDeleted) return settle(request, (waiter) => waiter.resolve(undefined));
     // A viewer requested the segment while the run was being stopped.
     if (stopped) return;
-    if (err instanceof UserError) return tell(request, (waiter) => waiter.reject(err));
+    if (err instanceof UserError) return settle(request, (waiter) => waiter.reject(err));
     request.failures++;
     const { video, rendition, n, failures } = request;
     log.warn(
@@ -175,7 +176,9 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
       "encode: failed to encode a requested segment",
     );
     if (failures >= TRIES)
-      tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: reasonOf(err) }, { cause: err })));
+      settle(request, (waiter) =>
+        waiter.reject(streamErrors.encodingFailed({ reason: reasonOf(err) }, { cause: err })),
+      );
   }
 
   function requestFor(video: Video, rendition: string, n: number | "init"): SegmentRequest {
@@ -194,8 +197,8 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
     signal: AbortSignal | undefined,
   ): Promise<ObjectHandle | undefined> {
     const before = requests.get(segmentKey(video.uid, rendition, n));
-    if ((before === undefined || before.waiters.size === 0) && awaited() >= mostWaiting)
-      throw streamErrors.encoderBusy({ waiting: mostWaiting });
+    if ((before === undefined || before.waiters.size === 0) && awaited() >= maxWaiting)
+      throw streamErrors.encoderBusy({ waiting: maxWaiting });
     const request = before ?? requestFor(video, rendition, n);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
@@ -229,7 +232,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   }
 
   /** A viewer that has segment n requests the next ones within seconds. */
-  async function goAhead(video: Video, rendition: string, n: number) {
+  async function requestLookahead(video: Video, rendition: string, n: number) {
     if (video.state === "ready") return;
     for (let next = n + 1; next <= n + AHEAD && next < video.model!.segments.count; next++) {
       if (
@@ -244,42 +247,42 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
     dispatch();
   }
 
-  const ahead = (video: Video, rendition: string, n: number | "init") => {
+  const startLookahead = (video: Video, rendition: string, n: number | "init") => {
     if (n !== "init")
-      void goAhead(video, rendition, n).catch((err: unknown) =>
+      void requestLookahead(video, rendition, n).catch((err: unknown) =>
         log.warn({ err, video: video.uid }, "encode: look-ahead failed"),
       );
   };
 
   return {
     ...createBackgroundEncoding({ ...parts, store, encoder }),
-    async stored(video, rendition, n) {
+    async findStored(video, rendition, n) {
       return (await encoder.has(video, rendition, n)) ? store.open(video.uid, rendition, n) : undefined;
     },
-    async get(video, rendition, n, { signal, ahead: wanted = true } = {}) {
+    async get(video, rendition, n, { signal, lookahead = true } = {}) {
       if (!(await encoder.has(video, rendition, n))) return undefined;
       // Checked twice, because the segment may be stored between the lookup and the result.
       const handle =
         (await store.open(video.uid, rendition, n)) ??
         (store.isKnownStored(video.uid, rendition, n) ? await store.open(video.uid, rendition, n) : undefined);
       if (handle !== undefined) {
-        if (wanted) ahead(video, rendition, n);
+        if (lookahead) startLookahead(video, rendition, n);
         return handle;
       }
       signal?.throwIfAborted();
       if (closed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
       if (n === "init" && encoder.isAudio(rendition)) {
-        await store.keep(video.uid, rendition, n, audioInit(video.model!));
+        await store.put(video.uid, rendition, n, audioInit(video.model!));
         return store.open(video.uid, rendition, n);
       }
       const made = await wait(video, rendition, n, signal);
-      if (wanted) ahead(video, rendition, n);
+      if (lookahead) startLookahead(video, rendition, n);
       return made;
     },
     async close() {
       closed = true;
       for (const request of queued())
-        tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
+        settle(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
       for (const { control } of runs) control.abort();
       await Promise.allSettled(working);
     },
@@ -300,7 +303,7 @@ function reasonOf(err: unknown): string {
       closed: SHUTTING_DOWN,
       missing: "ffmpeg is missing",
     }[err.reason];
-  return err instanceof Error && ["SourceGone", "Mp4Error", "PicturesMissing"].includes(err.name)
+  return err instanceof Error && ["SourceMissing", "Mp4Error", "FramesMissing"].includes(err.name)
     ? "the source has no usable video or audio at this position"
     : "internal error, see the server log";
 }

@@ -48,7 +48,7 @@ test(
       const of = await video(path, grid(10, 1));
       // Requested one by one, so that every seam is between two runs.
       for (const n of [9, 3, 0, 7, 5, 8, 1, 2, 6, 4])
-        await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
+        await segments.encodeMissingAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
       const made = await samples(await whole(of, MAIN_AUDIO));
       const source = await samples(path);
       assert.equal(made.length, audioFrameCount(of.model!.segments) * 1024);
@@ -87,7 +87,7 @@ test("keeps a click in the first 10 ms of the source, at its position", needsFfm
     const { video, whole, segments } = await openEncoder(t);
     const of = await video(path, { ...grid(4, 1), primedAudio: true });
     for (const n of [3, 0, 2, 1])
-      await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
+      await segments.encodeMissingAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
     const [made, source] = [await samples(await whole(of, MAIN_AUDIO), BY_TIME), await samples(path)];
     const share = energy(made, 0, 10) / energy(source, 0, 10);
     assert.ok(share > 0.8 && share < 1.2, `${audio[1]}: ${share} of the energy of the first 10 ms`);
@@ -127,10 +127,10 @@ test(
 test("a request for audio also encodes the following segments, in the same run", needsFfmpeg, async (t) => {
   const { video, segments, runs, bytesOf } = await openEncoder(t);
   const of = await video(await clip(sweep(PCM)), grid(10, 1));
-  for (const n of [1, 2, 3]) await segments.get(of, MAIN_AUDIO, n, { ahead: false });
+  for (const n of [1, 2, 3]) await segments.get(of, MAIN_AUDIO, n, { lookahead: false });
   assert.equal(runs.length, 1);
   assert.equal((await bytesOf(of, MAIN_AUDIO, "init")).toString("latin1").includes("mp4a"), true);
-  await segments.get(of, MAIN_AUDIO, 0, { ahead: false });
+  await segments.get(of, MAIN_AUDIO, 0, { lookahead: false });
   assert.equal(runs.length, 2);
 });
 
@@ -157,7 +157,7 @@ test(
     const { video, whole, segments } = await openEncoder(t);
     const of = await video(late, modelOf({ seconds: 6, segmentSeconds: 1 }));
     for (const n of [5, 3, 1, 2, 0, 4])
-      await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
+      await segments.encodeMissingAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
     const made = await samples(await whole(of, MAIN_AUDIO));
     const loudest = (from: number, to: number) => Math.max(...made.subarray(from * 48_000, to * 48_000).map(Math.abs));
     assert.ok(

@@ -2,7 +2,7 @@ import type { MediaModel, VideoRendition } from "../model.ts";
 import { watermarkBox } from "./watermark-box.ts";
 
 /** Segments of one rendition to encode in one run, in ascending order. */
-export interface WantedFrames {
+export interface RenditionSegments {
   rendition: VideoRendition;
   segments: readonly number[];
 }
@@ -34,7 +34,7 @@ export function framesOf(
 }
 
 /** Number of frames in segment n of this rendition. */
-export function picturesOf(
+export function frameCountOf(
   model: Pick<MediaModel, "segments">,
   { halved }: Pick<VideoRendition, "halved">,
   n: number,
@@ -47,7 +47,7 @@ export function picturesOf(
  * The source is decoded once, aligned to the frame grid, and scaled down step by step: each smaller rendition is scaled
  * from the next larger one. Frame numbers are absolute, so that they do not depend on where decoding started.
  */
-export function videoGraph(model: MediaModel, wanted: readonly WantedFrames[], options: GraphOptions): Graph {
+export function videoGraph(model: MediaModel, wanted: readonly RenditionSegments[], options: GraphOptions): Graph {
   const order = wanted
     .map((one, index) => ({ ...one, index }))
     .sort((a, b) => area(b) - area(a) || Number(a.rendition.halved ?? false) - Number(b.rendition.halved ?? false));
@@ -71,7 +71,7 @@ export function videoGraph(model: MediaModel, wanted: readonly WantedFrames[], o
   };
 }
 
-const area = ({ rendition: { width, height } }: WantedFrames) => width * height;
+const area = ({ rendition: { width, height } }: RenditionSegments) => width * height;
 
 /** From decoder output to the grid frames of these segments. */
 function onGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
@@ -123,18 +123,18 @@ function sized(
   // Scaling precedes tone mapping, which costs as much per pixel as everything else combined.
   const first =
     previous === undefined
-      ? [...(model.video!.hdr !== undefined && tonemap ? [toStandardRange(model.video!.hdr)] : []), "format=yuv420p"]
+      ? [...(model.video!.hdr !== undefined && tonemap ? [toneMapToSdr(model.video!.hdr)] : []), "format=yuv420p"]
       : [];
   return [...slower, ...scale, ...first].join(",") || "null";
 }
 
-export function toStandardRange(hdr: "pq" | "hlg"): string {
+export function toneMapToSdr(hdr: "pq" | "hlg"): string {
   // Defaults from ITU-R BT.2100 for colour properties that the file lacks.
   const as = `tin=${hdr === "pq" ? "smpte2084" : "arib-std-b67"}:pin=bt2020:min=bt2020nc:rin=tv`;
   return `zscale=${as}:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv`;
 }
 
-function marked(model: MediaModel, wanted: readonly WantedFrames[], input: number): string[] {
+function marked(model: MediaModel, wanted: readonly RenditionSegments[], input: number): string[] {
   const mark = model.watermark!;
   const split =
     wanted.length === 1 ? [] : [`[${input}:v]split=${wanted.length}${wanted.map((_, i) => `[w${i}]`).join("")}`];

@@ -4,10 +4,10 @@ import type { ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
-import { PicturesMissing, videoInit, videoSegment } from "./restamp.ts";
+import { FramesMissing, videoInit, videoSegment } from "./restamp.ts";
 import type { Scratch } from "../scratch.ts";
-import { createPieceReader } from "../../protocol/mp4/index.ts";
-import { framesOf, videoGraph, type WantedFrames } from "./video-graph.ts";
+import { createMp4SegmentReader } from "../../protocol/mp4/index.ts";
+import { framesOf, videoGraph, type RenditionSegments } from "./video-graph.ts";
 import { videoOptions } from "./video-options.ts";
 
 export interface RunDeps {
@@ -21,7 +21,7 @@ export interface RunDeps {
 interface VideoRun {
   model: MediaModel;
   /** At least one. Without segments only the initialisation segment is created. */
-  wanted: readonly WantedFrames[];
+  requested: readonly RenditionSegments[];
   urgency: "urgent" | "soon" | "background";
   signal: AbortSignal;
   /** See MediaRun. */
@@ -32,8 +32,8 @@ interface VideoRun {
 }
 
 /** The source or the watermark image is missing. */
-export class SourceGone extends Error {
-  override readonly name = "SourceGone";
+export class SourceMissing extends Error {
+  override readonly name = "SourceMissing";
 }
 
 /**
@@ -46,13 +46,13 @@ const PREROLLS = ["none", 0.5, 60, Infinity] as const;
 const ROUNDING = 1 / 3;
 
 /**
- * Encodes everything in `wanted` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceGone, or the error
+ * Encodes everything in `requested` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceMissing, or the error
  * of a callback.
  */
 export async function runVideo(parts: RunDeps, run: VideoRun): Promise<void> {
-  const left = new Map(run.wanted.map(({ rendition, segments }) => [rendition, [...segments]]));
+  const remaining = new Map(run.requested.map(({ rendition, segments }) => [rendition, [...segments]]));
   const { fps } = run.model.segments;
-  const first = Math.min(...run.wanted.map(({ segments }) => segments[0] ?? 0));
+  const first = Math.min(...run.requested.map(({ segments }) => segments[0] ?? 0));
   const { from: begin } = framesOf(run.model, first);
   let begun = false;
   for (const preroll of PREROLLS) {
@@ -60,20 +60,24 @@ export async function runVideo(parts: RunDeps, run: VideoRun): Promise<void> {
     // A deinterlacer needs earlier fields; at the very start of the file there are none.
     if (exact && (begin === 0 || run.model.video!.interlaced)) continue;
     const from = exact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
-    const wanted = run.wanted
-      .map(({ rendition }) => ({ rendition, segments: left.get(rendition)! }))
+    const pendingOutputs = run.requested
+      .map(({ rendition }) => ({ rendition, segments: remaining.get(rendition)! }))
       .filter(({ segments }) => !begun || segments.length > 0);
     begun = true;
-    await runOnce(parts, run, wanted, { from, exact }, (rendition) => void left.get(rendition)!.shift()).catch(
-      (err: unknown) => {
-        if (!exact || !(err instanceof PicturesMissing)) throw err;
-      },
-    );
-    if ([...left.values()].every(({ length }) => length === 0)) return;
+    await runOnce(
+      parts,
+      run,
+      pendingOutputs,
+      { from, exact },
+      (rendition) => void remaining.get(rendition)!.shift(),
+    ).catch((err: unknown) => {
+      if (!exact || !(err instanceof FramesMissing)) throw err;
+    });
+    if ([...remaining.values()].every(({ length }) => length === 0)) return;
     if (from === 0) break;
     parts.log.debug({ source: run.model.source.key, first, preroll }, "stream: frames missing, seeking further back");
   }
-  throw new SourceGone(`the source ${run.model.source.key} has no pictures for segment ${first}`);
+  throw new SourceMissing(`the source ${run.model.source.key} has no pictures for segment ${first}`);
 }
 
 /**
@@ -88,7 +92,7 @@ interface Beginning {
 async function runOnce(
   parts: RunDeps,
   run: VideoRun,
-  wanted: readonly WantedFrames[],
+  requested: readonly RenditionSegments[],
   { from, exact }: Beginning,
   onSegment: (rendition: VideoRendition) => void,
 ): Promise<void> {
@@ -99,12 +103,16 @@ async function runOnce(
     needFile(objects, model.source.key),
     model.watermark && needFile(objects, model.watermark.key),
   ]);
-  const inits = wanted.every(({ segments }) => segments.length === 0);
-  const graph = videoGraph(model, inits ? wanted.map(({ rendition }) => ({ rendition, segments: [0] })) : wanted, {
-    tonemap: filters.has("zscale") && filters.has("tonemap"),
-    ...(!exact && { from }),
-    ...(watermark !== undefined && { watermark: 1 }),
-  });
+  const inits = requested.every(({ segments }) => segments.length === 0);
+  const graph = videoGraph(
+    model,
+    inits ? requested.map(({ rendition }) => ({ rendition, segments: [0] })) : requested,
+    {
+      tonemap: filters.has("zscale") && filters.has("tonemap"),
+      ...(!exact && { from }),
+      ...(watermark !== undefined && { watermark: 1 }),
+    },
+  );
   const seek =
     model.source.start + ((exact ? from + ROUNDING : from) * model.segments.fps.den) / model.segments.fps.num;
   const inputs = [
@@ -122,29 +130,29 @@ async function runOnce(
     graph.filter,
   ];
   const outputs = (targets: readonly string[]) =>
-    wanted.flatMap(({ rendition }, i) => [
+    requested.flatMap(({ rendition }, i) => [
       "-map",
       graph.pads[i]!,
       ...(inits ? ["-frames:v", "1"] : []),
       ...videoOptions(rendition, model),
       targets[i]!,
     ]);
-  const takers = wanted.map((one) => takePieces(run, one, onSegment));
+  const outputHandlers = requested.map((one) => createOutputHandler(run, one, onSegment));
   const command = {
     reads: [source, ...(watermark === undefined ? [] : [watermark])],
     urgency,
     signal,
     ...(awaited && { awaited }),
-    ...boundsOf(model, wanted),
+    ...boundsOf(model, requested),
   };
-  if (wanted.length === 1) {
-    await tools.ffmpeg({ ...command, args: [...inputs, ...outputs(["pipe:1"])], onOutput: takers[0]! });
+  if (requested.length === 1) {
+    await tools.ffmpeg({ ...command, args: [...inputs, ...outputs(["pipe:1"])], onOutput: outputHandlers[0]! });
     return;
   }
-  const folder = await scratch.make("encode");
+  const folder = await scratch.create("encode");
   const broken = new AbortController();
   try {
-    const paths = wanted.map(({ rendition }) => join(folder.path, `${rendition.name}.mp4`));
+    const paths = requested.map(({ rendition }) => join(folder.path, `${rendition.name}.mp4`));
     const running = tools.ffmpeg({
       ...command,
       args: [...inputs, "-y", ...outputs(paths)],
@@ -152,7 +160,7 @@ async function runOnce(
       signal: AbortSignal.any([signal, broken.signal]),
     });
     const following = followFiles(
-      paths.map((path, i) => ({ path, take: takers[i]! })),
+      paths.map((path, i) => ({ path, onData: outputHandlers[i]! })),
       { clock: parts.clock, done: running },
     );
     // Any failure while reading stops the encoder.
@@ -165,12 +173,12 @@ async function runOnce(
   }
 }
 
-function takePieces(
+function createOutputHandler(
   { model, onInit, onSegment }: VideoRun,
-  { rendition, segments }: WantedFrames,
+  { rendition, segments }: RenditionSegments,
   done: (rendition: VideoRendition) => void,
 ): (chunk: Buffer) => Promise<void> {
-  const pieces = createPieceReader();
+  const pieces = createMp4SegmentReader();
   const waiting = [...segments];
   return async (chunk) => {
     for (const { kind, bytes } of pieces.push(chunk)) {
@@ -188,21 +196,21 @@ function takePieces(
 
 async function needFile(objects: ObjectStore, key: string): Promise<string> {
   const path = await objects.file(key);
-  if (path === undefined) throw new SourceGone(`${key} is not there`);
+  if (path === undefined) throw new SourceMissing(`${key} is not there`);
   return path;
 }
 
 /** Generous limits that end only stuck processes: a slow machine under load must not appear stuck. */
 function boundsOf(
   model: MediaModel,
-  wanted: readonly WantedFrames[],
+  requested: readonly RenditionSegments[],
 ): { wallMs: number; cpuSeconds: number; memoryMb: number; fileBytes: number } {
-  const pixels = wanted.reduce(
+  const pixels = requested.reduce(
     (sum, { rendition: { width, height } }) => sum + width * height,
     model.video!.width * model.video!.height,
   );
-  const frames = Math.max(1, ...wanted.map(({ segments }) => segments.length)) * model.segments.framesPerSegment;
-  const codecs = wanted.some(({ rendition }) => rendition.codec !== "h264") ? 8 : 1;
+  const frames = Math.max(1, ...requested.map(({ segments }) => segments.length)) * model.segments.framesPerSegment;
+  const codecs = requested.some(({ rendition }) => rendition.codec !== "h264") ? 8 : 1;
   // A 1080p ladder takes about 1.5 microseconds of CPU time per pixel for ten seconds; this is a hundred times as much.
   const cpuSeconds = 120 + Math.ceil((pixels * frames * codecs) / 2_000_000);
   return {

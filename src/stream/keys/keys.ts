@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
 import { type Clock, type Ids, isHexId } from "../../kernel/index.ts";
-import { createRecent } from "../../kernel/recent.ts";
+import { createReadThroughCache } from "../../kernel/recent.ts";
 import type { Db, Events, Secrets } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { createKeysTable, type KeyRow } from "./keys-table.ts";
@@ -18,30 +18,30 @@ interface SigningKeysOptions {
 }
 
 /** The event id is the id of the key. */
-const KEY_GONE = "stream.key";
+const KEY_DELETED = "stream.key";
 /** RFC 7518 3.3 requires 2048 or more. */
 const RSA_BITS = 2048;
-const KEPT = 5000;
+const MAX_CACHED_KEYS = 5000;
 /** Revocations are announced immediately; this bounds the delay if a notification is lost. */
 const FRESH_MS = 10_000;
 
 export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 }: SigningKeysOptions): SigningKeys {
   const table = createKeysTable(db);
-  const verifying = createRecent<VerifyingKey>({
-    read: async (id) => shown(await table.find(id)),
+  const verifying = createReadThroughCache<VerifyingKey>({
+    read: async (id) => toVerifyingKey(await table.find(id)),
     clock,
-    max: KEPT,
-    freshMs: FRESH_MS,
+    max: MAX_CACHED_KEYS,
+    ttlMs: FRESH_MS,
   });
-  const owned = createRecent({ read: readOrMakeOwn, clock, max: KEPT, freshMs: FRESH_MS });
+  const owned = createReadThroughCache({ read: readOrCreateDefault, clock, max: MAX_CACHED_KEYS, ttlMs: FRESH_MS });
 
   function forget(id: string) {
     verifying.forget((_, key) => id === "" || key === id);
     owned.forget((own) => id === "" || own.id === id);
   }
-  const unsubscribe = events.subscribe(KEY_GONE, forget);
+  const unsubscribe = events.subscribe(KEY_DELETED, forget);
 
-  async function readOrMakeOwn(account: string): Promise<{ id: string; privateKey: KeyObject }> {
+  async function readOrCreateDefault(account: string): Promise<{ id: string; privateKey: KeyObject }> {
     const kept = await table.own(account);
     if (kept !== undefined) return { id: kept.id, privateKey: unseal(kept) };
     const { publicKey, privateKey } = await newPair();
@@ -89,7 +89,7 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
     async delete(account, id) {
       if (!isHexId(id) || !(await table.delete(account, id))) throw streamErrors.keyNotFound({ id });
       forget(id);
-      events.publish(KEY_GONE, id);
+      events.publish(KEY_DELETED, id);
     },
     find: (id) => (isHexId(id) ? verifying.get(id) : Promise.resolve(undefined)),
     own: async (account) => (await owned.get(account))!,
@@ -100,6 +100,6 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
 const newPair = (): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> =>
   promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
 const pemOf = (key: KeyObject): string => key.export({ type: "spki", format: "pem" }).toString();
-const shown = (row: KeyRow | undefined): VerifyingKey | undefined =>
+const toVerifyingKey = (row: KeyRow | undefined): VerifyingKey | undefined =>
   row && { account: row.account_id, publicKey: createPublicKey(row.public_key) };
 const sealedFor = (id: string): string => `stream/key/${id}`;

@@ -7,7 +7,7 @@ import type { Db, Events, Jobs, ObjectStore, Secrets } from "../../store/index.t
 import type { Access, AccessOptions } from "../access/index.ts";
 import type { DeliveryRoute, PublicRoute } from "../delivery/index.ts";
 import type { MediaTools } from "../media/index.ts";
-import type { PlaybackPrecedence, TextTracks } from "../playback/index.ts";
+import type { PlaybackOverride, TextTracks } from "../playback/index.ts";
 import type { Probe } from "../probe/index.ts";
 import type { VideosModule } from "../videos/index.ts";
 import type { SegmentLength } from "../viewed/index.ts";
@@ -21,14 +21,14 @@ import { createLiveEncoder } from "./encode/live-encoder.ts";
 import { createHub } from "./hub/hub.ts";
 import { listenForLive, type LivePorts } from "./ingest/listeners.ts";
 import { createPublicStatus } from "./inputs/public-status.ts";
-import { createLiveHealthNotes, type LiveHealthNotes } from "./inputs/health.ts";
+import { createLiveHealthReports, type LiveHealthReports } from "./inputs/health.ts";
 import { createLiveInputs, type LiveInputsModule } from "./inputs/live-inputs.ts";
 import type { LiveUrls } from "./inputs/show.ts";
 import { createLiveNotifications } from "./notifications/notifications.ts";
 import { createLiveOutputsRunner } from "./outputs/live-outputs.ts";
 import { createLivePackages, type LivePackagesModule } from "./package/packages.ts";
 import { createLivePlayback } from "./package/playback.ts";
-import { createLivePictures, type LivePictures } from "./pictures/pictures.ts";
+import { createLiveThumbnails, type LiveThumbnails } from "./pictures/pictures.ts";
 import { type Assembly, createAssembly } from "./record/assembly.ts";
 import { createClipFiles } from "./record/clip.ts";
 import type { Recordings } from "./record/port.ts";
@@ -63,14 +63,14 @@ interface LiveDeps {
   /** For RTMPS. Absent: the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
   /** Addresses of this machine, blocked for outputs. Default: those of its interfaces. */
-  own?: NetworkSet;
+  ownAddresses?: NetworkSet;
 }
 
 /** Live input operations for their owner. */
 export interface LiveServices extends Pick<LiveInputsModule, "inputs" | "outputs"> {
   now: LiveInputsModule["broadcasts"]["now"];
   viewers: LiveViewers["count"];
-  health: LiveHealthNotes["of"];
+  health: LiveHealthReports["of"];
   endpoints: LiveUrls["endpoints"];
 }
 
@@ -80,9 +80,9 @@ interface Live {
   /** Resolves the uid of an input to a video. */
   addresses: LiveAddressesModule;
   /** Takes precedence over the playback of uploaded videos. */
-  playback: PlaybackPrecedence & { length: SegmentLength };
+  playback: PlaybackOverride & { length: SegmentLength };
   /** Wraps the thumbnail routes: thumbnails of broadcasts are rendered from the broadcast. */
-  thumbnails: LivePictures["over"];
+  thumbnails: LiveThumbnails["wrap"];
   /** Counts the clients that play a broadcast over HLS or DASH. */
   watch: LiveViewers["watch"];
   /** Route of `clip.mp4`. */
@@ -117,7 +117,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
     ids,
     log,
     catalog: videos,
-    guard: videos.live.guard,
+    guard: videos.live.setAccessRules,
     settings: settings.stream,
   });
   const { directory, broadcasts } = inputs;
@@ -142,12 +142,12 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
     const packaged = packages.of(video)?.timeline();
     return packaged === undefined || packaged.ended ? ((await recordings.timeline(video)) ?? packaged) : packaged;
   }
-  const pictures = createLivePictures({ tools, timelineOf, stored: recordings.stored, isRecorded, folder, clock });
+  const pictures = createLiveThumbnails({ tools, timelineOf, stored: recordings.stored, isRecorded, folder, clock });
 
   const ingest = deps.ingest
     ? createIngest({ ...deps, inputs, viewers, addresses, recordings, assembly, packages }, basics)
     : undefined;
-  const health = createLiveHealthNotes({ db, clock, log, ...(ingest && { sessions: ingest.hub }) });
+  const health = createLiveHealthReports({ db, clock, log, ...(ingest && { sessions: ingest.hub }) });
   lifecycle.onStop("health of broadcasts", () => health.close());
   /** Ports that this process listens on, once it is listening. */
   let ports: LivePorts | undefined;
@@ -175,7 +175,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
       prefersLowLatency: async ({ liveInput }) =>
         liveInput !== undefined && (await directory.find(liveInput))?.preferLowLatency === true,
     }),
-    thumbnails: pictures.over,
+    thumbnails: pictures.wrap,
     watch: viewers.watch,
     delivery: createClipFiles({ recordings }),
     status: createPublicStatus({
@@ -217,7 +217,7 @@ interface IngestDeps extends LiveDeps {
 function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) {
   const { store, settings, videos, inputs, viewers, addresses, recordings, assembly, packages, tools, folder } = deps;
   const { directory, status, outputs } = inputs;
-  const hub = createHub({ inputs: directory, status, clock, log, most: settings.live.connections });
+  const hub = createHub({ inputs: directory, status, clock, log, maxPublishers: settings.live.connections });
   const broadcasts = createBroadcastControllers({
     leases: createLeasesTable(store.db),
     sessions: hub,
@@ -227,20 +227,20 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
     videos: videos.live,
     recordings,
     packages,
-    runs: createLiveEncoder({
+    encoder: createLiveEncoder({
       tools,
       settings: settings.live,
       admission: createAdmission({ encoders: settings.live.encoders }),
       clock,
       log,
-      note: hub.note,
+      setNotes: hub.setNotes,
     }),
     assemble: assembly.enqueue,
     clock,
     ids,
     log,
     reconnectSeconds: settings.live.reconnect_seconds,
-    alone: settings.database.url === "",
+    isOnlyProcess: settings.database.url === "",
   });
   const runner = createLiveOutputsRunner({
     outputs,
@@ -249,7 +249,10 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
     clock,
     log,
     folder,
-    addresses: { allowPrivate: settings.stream.allow_private, ...(deps.own && { own: deps.own }) },
+    addresses: {
+      allowPrivate: settings.stream.allow_private,
+      ...(deps.ownAddresses && { ownAddresses: deps.ownAddresses }),
+    },
   });
   const webrtc = createLiveWebrtc({
     publishing: hub,

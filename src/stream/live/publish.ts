@@ -17,12 +17,12 @@ export interface Publishing {
 }
 
 /** For protocols that reject publishers before calling `publish`. Implemented by `hub/`. */
-export interface RefusedPublishers {
+export interface RejectedPublishers {
   /**
    * Records in the history of an input that the protocol has rejected a publisher. Rate-limited; never during a
    * broadcast.
    */
-  refused(input: LiveInput, protocol: LiveProtocol, reason: UserError): void;
+  recordRejection(input: LiveInput, protocol: LiveProtocol, reason: UserError): void;
 }
 
 export interface PublishClaim {
@@ -60,7 +60,7 @@ export interface Publication {
   /** Reports packets lost by the network, for the health of the input. */
   lost(packets: number): void;
   /** Called when a key frame is needed immediately: WHIP sends a PLI, other protocols cannot request one. */
-  onKeyFrameWanted(listener: () => void): void;
+  onKeyFrameRequested(listener: () => void): void;
   /**
    * Aborted when the server ends the publication; the reason is a UserError: key revoked, input disabled or deleted,
    * replaced, storage full, invalid GOP.

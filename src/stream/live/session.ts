@@ -25,7 +25,7 @@ export interface LiveSession {
    */
   subscribe(subscriber: LiveSubscriber): () => void;
   /** Asks the publisher for a key frame if the protocol supports it; at most every half second. */
-  wantKeyFrame(): void;
+  requestKeyFrame(): void;
   /**
    * Aborted when the publisher disconnects. The reason is a UserError: livePublisherDone if it ended the stream
    * properly, livePublisherLost if the connection broke, otherwise the server's reason for ending it.

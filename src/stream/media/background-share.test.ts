@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createPauses } from "./pauses.ts";
+import { createBackgroundThrottle } from "./pauses.ts";
 import { NICENESS } from "./tools.ts";
 
 /** Scheduler weight by niceness; 1024 for niceness 0 (sched_prio_to_weight, kernel/sched/core.c). */
@@ -10,19 +10,19 @@ test("background encoding gets at least a twentieth of a processor while viewers
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
   let running = true;
-  const pauses = createPauses({
+  const pauses = createBackgroundThrottle({
     now: () => now,
-    hasBegun: () => true,
+    hasStarted: () => true,
     signal: (_, signal) => void (running = signal === "SIGCONT"),
   });
-  const leave = pauses.enter(1, "background");
+  const leave = pauses.register(1, "background");
   // Urgent runs follow each other without a gap.
-  let end = pauses.enter(2, "urgent");
+  let end = pauses.register(2, "urgent");
   let worked = 0;
   for (; now < 600_000; now += 10) {
     if (running) worked += 10;
     if (now % 4000 === 0) {
-      const next = pauses.enter(3, "urgent");
+      const next = pauses.register(3, "urgent");
       end();
       end = next;
     }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { hasBegun } from "./begun.ts";
+import { hasStartedProgram } from "./begun.ts";
 
 test(
   "a command has started once a program runs behind its sandbox wrappers, until the program exits",
@@ -26,11 +26,11 @@ test(
       if (command.exitCode === null && command.signalCode === null) process.kill(-pid!, "SIGKILL");
     });
     await once(command.stdout, "data");
-    assert.equal(hasBegun(pid!), false);
+    assert.equal(hasStartedProgram(pid!), false);
     command.stdin.write("go\n");
-    while (!hasBegun(pid!)) await setTimeout(5);
+    while (!hasStartedProgram(pid!)) await setTimeout(5);
     process.kill(-pid!, "SIGKILL");
     await once(command, "exit");
-    assert.equal(hasBegun(pid!), false);
+    assert.equal(hasStartedProgram(pid!), false);
   },
 );

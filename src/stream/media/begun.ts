@@ -8,11 +8,11 @@ const BEFORE = new Set(["nice", "prlimit", "setpriv", "bwrap"]);
  * it would remain stopped forever after this process is killed. False where this cannot be read, for example on systems
  * other than Linux.
  */
-export function hasBegun(pid: number): boolean {
+export function hasStartedProgram(pid: number): boolean {
   try {
     // bubblewrap remains the parent: the program is a child of bubblewrap's child.
     const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").split(" ");
-    if (child !== undefined && child !== "") return hasBegun(Number(child));
+    if (child !== undefined && child !== "") return hasStartedProgram(Number(child));
     return !BEFORE.has(readFileSync(`/proc/${pid}/comm`, "latin1").trim());
   } catch {
     return false;

@@ -3,17 +3,17 @@ import { isMapped } from "../../kernel/privileges.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
 import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
-import { confine, type Confined, type MediaUser, type Sandbox } from "./confinement.ts";
+import { confine, type ConfinedRun, type MediaUser, type Sandbox } from "./confinement.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import type { MediaCapabilities } from "./port.ts";
 import { mediaFilter } from "./seccomp.ts";
 
-export interface Readied {
+export interface DiscoveredTools {
   programs: Programs;
   capabilities: MediaCapabilities;
 }
 
-const BOUNDS: Confined = { reads: [], nice: 0, cpuSeconds: 20, memoryMb: 2048, fileBytes: 0 };
+const BOUNDS: ConfinedRun = { reads: [], nice: 0, cpuSeconds: 20, memoryMb: 2048, fileBytes: 0 };
 const WALL_MS = 15_000;
 const OUTPUT_BYTES = 1 << 20;
 const REQUIRED = ["libx264", "aac"];
@@ -34,7 +34,10 @@ interface DiscoverOptions {
  * Finds the programs, the strongest confinement that works on this machine, and the encoders' capabilities. Throws
  * mediaToolsMissing.
  */
-export async function discover(settings: MediaSettings, { log, signal, exposed }: DiscoverOptions): Promise<Readied> {
+export async function discover(
+  settings: MediaSettings,
+  { log, signal, exposed }: DiscoverOptions,
+): Promise<DiscoveredTools> {
   const programs = findPrograms(settings);
   const user = userOf(settings, programs);
   const ask = async (sandbox: Sandbox, program: string, ...args: string[]) => {

@@ -59,7 +59,7 @@ export async function runChild(
   const fail = (reason: MediaRunReason, message: string) =>
     end(new MediaRunError(reason, `${name} ${message}`, stderr));
 
-  const onAbort = () => end(aborted(name, signal));
+  const onAbort = () => end(abortError(name, signal));
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = setTimeout(() => fail("timeout", `took longer than ${wallMs} ms`), wallMs);
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
@@ -84,7 +84,7 @@ export async function runChild(
   }
   function start(): ChildProcess {
     try {
-      if (signal.aborted) throw aborted(name, signal);
+      if (signal.aborted) throw abortError(name, signal);
       // A spawn that fails for lack of descriptors returns a child without streams; the "error" event follows.
       return spawn(executable!, args, {
         stdio: ["ignore", "pipe", "pipe", ...descriptors],
@@ -132,7 +132,7 @@ export function exitError(
 
 const lastLine = (text: string) => text.trim().split("\n").at(-1)!;
 
-export const aborted = (name: string, signal: AbortSignal) =>
+export const abortError = (name: string, signal: AbortSignal) =>
   signal.reason instanceof MediaRunError
     ? signal.reason
     : new MediaRunError("aborted", `${name} was cancelled`, "", { cause: signal.reason });

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { createMemoryFile } from "../../kernel/memory-file.ts";
-import { shutByPerl } from "./landlock.ts";
+import { perlSandboxArgs } from "./landlock.ts";
 import type { Programs } from "./programs.ts";
 import type { MediaCapabilities } from "./port.ts";
 import { mediaFilter } from "./seccomp.ts";
@@ -32,7 +32,7 @@ interface Confinement {
   user?: MediaUser | undefined;
 }
 
-export interface Confined {
+export interface ConfinedRun {
   reads: readonly string[];
   writes?: string | undefined;
   /** Network access. Default false. */
@@ -61,7 +61,7 @@ export function confine(
   confinement: Confinement,
   program: string,
   args: readonly string[],
-  run: Confined,
+  run: ConfinedRun,
   firstDescriptor: number,
 ): ConfinedCommand {
   const { sandbox, user } = confinement;
@@ -76,7 +76,7 @@ export function confine(
         for (const path of [...run.reads, ...(run.writes === undefined ? [] : [run.writes])])
           closeSync(openFor(path, user, path === run.writes));
       return {
-        command: [...before, ...shutIn(programs, program, run, user, pass), program, ...args],
+        command: [...before, ...bwrapArgs(programs, program, run, user, pass), program, ...args],
         descriptors,
         close,
       };
@@ -100,7 +100,7 @@ export function confine(
     const shut =
       filter === undefined
         ? []
-        : shutByPerl(programs.perl!, {
+        : perlSandboxArgs(programs.perl!, {
             filter,
             files: sandbox === "landlock",
             reads,
@@ -124,14 +124,14 @@ export function confine(
   }
 }
 
-const lowered = ({ nice }: Programs, run: Confined) =>
+const lowered = ({ nice }: Programs, run: ConfinedRun) =>
   nice === undefined || run.nice === 0 ? [] : [nice, "-n", String(run.nice)];
 
 /**
  * The soft limit equals the hard limit, so the kernel sends SIGKILL: ffmpeg treats SIGXCPU as a request to stop
  * gracefully.
  */
-function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: Confined): string[] {
+function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: ConfinedRun): string[] {
   if (prlimit === undefined) return [];
   const both = (value: number) => `${value}:${value}`;
   return [
@@ -146,10 +146,10 @@ function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: Con
 }
 
 const NO_CAPABILITIES = ["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"];
-const becoming = (user: MediaUser | undefined) =>
+const userArgs = (user: MediaUser | undefined) =>
   user === undefined ? [] : ["--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups"];
 const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) =>
-  setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...becoming(user), "--"];
+  setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...userArgs(user), "--"];
 
 /**
  * A file system that contains only /usr and the specified files, under their own paths; no network unless requested; no
@@ -159,10 +159,10 @@ const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) =>
  * which is read-only in a hardened service; the seccomp filter already denies new namespaces. /etc/alternatives is
  * included because on Debian ffmpeg's libblas is a symlink into it. /proc is not mounted: containers may not allow it.
  */
-function shutIn(
+function bwrapArgs(
   { bwrap, setpriv }: Programs,
   program: string,
-  { reads, writes, network = false }: Confined,
+  { reads, writes, network = false }: ConfinedRun,
   user: MediaUser | undefined,
   pass: (fd: number) => number,
 ): string[] {
@@ -207,7 +207,7 @@ function shutIn(
     "/tmp",
     ...(filter === undefined ? [] : ["--seccomp", String(pass(createMemoryFile(filter)))]),
     "--",
-    ...(user === undefined ? [] : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...becoming(user), "--"]),
+    ...(user === undefined ? [] : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...userArgs(user), "--"]),
   ];
 }
 

@@ -1,16 +1,16 @@
 import { Writable } from "node:stream";
 
 /** Input for a child that may not have started yet, and may exit before the writer notices. */
-interface Feed {
+interface ChildInput {
   /** Never emits "error". Its `writableLength` is the input that the child has not read. */
   stdin: Writable;
   /** Forwards all input from now on; `onTaken` is called as chunks are read. May be called only once. */
-  to(target: Writable, onTaken: () => void): void;
+  connect(target: Writable, onTaken: () => void): void;
   /** The reader has stopped: discards all input from now on. */
   discard(): void;
 }
 
-export function createFeed(): Feed {
+export function createChildInput(): ChildInput {
   let target: Writable | undefined;
   let taken = () => {};
   let gone = false;
@@ -60,7 +60,7 @@ export function createFeed(): Feed {
 
   return {
     stdin,
-    to(next, onTaken) {
+    connect(next, onTaken) {
       // The child has ended: unread input is lost, and its exit reports the end.
       next.on("error", discard);
       if (gone) return void next.destroy();

@@ -33,7 +33,7 @@ const MAX_STREAMS = 100;
  * demuxer forced with `-f` is also allowed. Without them a playlist named clip.mp4 would be opened, with all files it
  * refers to.
  */
-export function safeInputs(args: readonly string[], threads?: number, protocols = "file"): string[] {
+export function restrictInputs(args: readonly string[], threads?: number, protocols = "file"): string[] {
   const safe: string[] = [];
   let forced: string | undefined;
   for (const [i, arg] of args.entries()) {

@@ -33,7 +33,7 @@ exit 127;
 `;
 const PRCTL: Record<string, number> = { x64: 157, arm64: 167 };
 
-interface Shut {
+interface PerlSandboxOptions {
   filter: Buffer;
   /** Whether Landlock restricts file access; false: file permissions only. */
   files: boolean;
@@ -45,9 +45,9 @@ interface Shut {
 }
 
 /** Arguments that precede the command. */
-export const shutByPerl = (
+export const perlSandboxArgs = (
   perl: string,
-  { filter, files, reads, writes, program }: Shut,
+  { filter, files, reads, writes, program }: PerlSandboxOptions,
   arch: string = process.arch,
 ): string[] => [
   perl,

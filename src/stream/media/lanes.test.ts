@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { UserError } from "../../kernel/index.ts";
-import { safeInputs } from "./inputs.ts";
-import { createLanes, type Urgency } from "./lanes.ts";
+import { restrictInputs } from "./inputs.ts";
+import { createRunSlots, type Urgency } from "./lanes.ts";
 
 const never = new AbortController().signal;
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -24,7 +24,7 @@ describe("lanes", () => {
         fc.integer({ min: 1, max: 3 }),
         fc.array<Step>(step, { maxLength: 60 }),
         async (urgent, background, steps) => {
-          const lanes = createLanes({ urgent, background, waiting: 5 });
+          const lanes = createRunSlots({ urgent, background, maxWaiting: 5 });
           const inside: { urgency: Urgency; leave: () => void }[] = [];
           const waiting: { urgency: Urgency; controller: AbortController }[] = [];
           for (const one of steps) {
@@ -32,7 +32,7 @@ describe("lanes", () => {
               const entry = { urgency: one.urgency, controller: new AbortController() };
               waiting.push(entry);
               lanes
-                .enter(one.urgency, entry.controller.signal)
+                .acquire(one.urgency, entry.controller.signal)
                 .then(
                   (leave) => inside.push({ urgency: one.urgency, leave }),
                   (err: unknown) =>
@@ -70,11 +70,14 @@ describe("lanes", () => {
   });
 
   test("do not start a run that was aborted while waiting", async () => {
-    const lanes = createLanes({ urgent: 1, background: 1, waiting: 1 });
-    await assert.rejects(lanes.enter("urgent", AbortSignal.abort(new Error("gone"))), /gone/);
-    const leave = await lanes.enter("urgent", never);
-    const second = lanes.enter("urgent", never);
-    await assert.rejects(lanes.enter("urgent", never), (err) => err instanceof UserError && err.kind === "encoderBusy");
+    const lanes = createRunSlots({ urgent: 1, background: 1, maxWaiting: 1 });
+    await assert.rejects(lanes.acquire("urgent", AbortSignal.abort(new Error("gone"))), /gone/);
+    const leave = await lanes.acquire("urgent", never);
+    const second = lanes.acquire("urgent", never);
+    await assert.rejects(
+      lanes.acquire("urgent", never),
+      (err) => err instanceof UserError && err.kind === "encoderBusy",
+    );
     leave();
     (await second)();
     assert.equal(lanes.running(), 0);
@@ -82,7 +85,7 @@ describe("lanes", () => {
 });
 
 test("restrictions precede every input, and later options cannot lift them", () => {
-  const args = safeInputs(
+  const args = restrictInputs(
     [
       "-protocol_whitelist",
       "http,tcp",

@@ -4,30 +4,30 @@ import type { MediaRun } from "./port.ts";
 export type Urgency = NonNullable<MediaRun["urgency"]>;
 
 /** Admission control for runs. Awaited runs do not queue behind background runs: each kind has its own slots. */
-interface Lanes {
+interface RunSlots {
   /**
    * Resolves with a function that releases the slot. Throws encoderBusy if too many are waiting; rejects with the
    * signal's reason.
    */
-  enter(urgency: Urgency, signal: AbortSignal): Promise<() => void>;
+  acquire(urgency: Urgency, signal: AbortSignal): Promise<() => void>;
   waiting(urgency: Urgency): number;
   running(): number;
 }
 
-interface LanesOptions {
+interface RunSlotsOptions {
   /** Number of slots for urgent runs, one of which `soon` runs leave free, and for background runs. */
   urgent: number;
   background: number;
   /** Maximum number of waiting runs per urgency. */
-  waiting: number;
+  maxWaiting: number;
 }
 
-export function createLanes({ urgent, background, waiting: mostWaiting }: LanesOptions): Lanes {
+export function createRunSlots({ urgent, background, maxWaiting }: RunSlotsOptions): RunSlots {
   const queues: Record<Urgency, (() => void)[]> = { urgent: [], soon: [], background: [] };
   const running: Record<Urgency, number> = { urgent: 0, soon: 0, background: 0 };
   const soonest = Math.max(1, urgent - 1);
 
-  function hasPlace(urgency: Urgency): boolean {
+  function hasFreeSlot(urgency: Urgency): boolean {
     if (urgency === "background") return running.background < background;
     if (running.urgent + running.soon >= urgent) return false;
     return urgency === "urgent" || (running.soon < soonest && queues.urgent.length === 0);
@@ -35,7 +35,7 @@ export function createLanes({ urgent, background, waiting: mostWaiting }: LanesO
 
   function admit() {
     for (const urgency of ["urgent", "soon", "background"] as const) {
-      while (queues[urgency].length > 0 && hasPlace(urgency)) queues[urgency].shift()!();
+      while (queues[urgency].length > 0 && hasFreeSlot(urgency)) queues[urgency].shift()!();
     }
   }
 
@@ -51,22 +51,22 @@ export function createLanes({ urgent, background, waiting: mostWaiting }: LanesO
   }
 
   return {
-    async enter(urgency, signal) {
+    async acquire(urgency, signal) {
       signal.throwIfAborted();
       const queue = queues[urgency];
-      if (queue.length === 0 && hasPlace(urgency)) return occupy(urgency);
-      if (queue.length >= mostWaiting) throw streamErrors.encoderBusy({ waiting: queue.length });
+      if (queue.length === 0 && hasFreeSlot(urgency)) return occupy(urgency);
+      if (queue.length >= maxWaiting) throw streamErrors.encoderBusy({ waiting: queue.length });
       return new Promise((resolve, reject) => {
         const onAbort = () => {
-          queue.splice(queue.indexOf(enter), 1);
+          queue.splice(queue.indexOf(grant), 1);
           reject(signal.reason as Error);
           admit();
         };
-        const enter = () => {
+        const grant = () => {
           signal.removeEventListener("abort", onAbort);
           resolve(occupy(urgency));
         };
-        queue.push(enter);
+        queue.push(grant);
         signal.addEventListener("abort", onAbort, { once: true });
       });
     },

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { messageOf } from "../../kernel/index.ts";
 import {
-  aborted,
+  abortError,
   type ChildCommand,
   CHILD_ENVIRONMENT,
   exitError,
@@ -10,7 +10,7 @@ import {
   lowerSession,
   STDERR_LIMIT,
 } from "./child.ts";
-import { createFeed } from "./feed.ts";
+import { createChildInput } from "./feed.ts";
 import type { LiveMedia, LiveMediaRun } from "./port.ts";
 import type { MediaResult } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
@@ -32,7 +32,7 @@ const LOOK_MS = 1000;
  * timeout, not by total time.
  */
 export function startLiveChild(name: string, options: LiveChildOptions): LiveMedia {
-  const feed = createFeed();
+  const feed = createChildInput();
   const killed = new AbortController();
   const done = runLive(name, options, feed, AbortSignal.any([options.signal, killed.signal])).finally(feed.discard);
   done.catch(() => {});
@@ -42,7 +42,7 @@ export function startLiveChild(name: string, options: LiveChildOptions): LiveMed
 async function runLive(
   name: string,
   { command, outputs, idleMs, inputBytes, nice }: LiveChildOptions,
-  feed: ReturnType<typeof createFeed>,
+  feed: ReturnType<typeof createChildInput>,
   signal: AbortSignal,
 ): Promise<MediaResult> {
   const child = start(await command());
@@ -60,7 +60,7 @@ async function runLive(
   const fail = (reason: MediaRunReason, message: string) =>
     end(new MediaRunError(reason, `${name} ${message}`, stderr));
 
-  const onAbort = () => end(aborted(name, signal));
+  const onAbort = () => end(abortError(name, signal));
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = setInterval(
     () => {
@@ -78,11 +78,11 @@ async function runLive(
     });
     child.once("close", (code, by) => resolve({ code, signal: by }));
   });
-  if (child.stdin != null) feed.to(child.stdin, sign);
+  if (child.stdin != null) feed.connect(child.stdin, sign);
 
   function start({ command: [executable, ...args], descriptors = [], close }: ChildCommand): ChildProcess {
     try {
-      if (signal.aborted) throw aborted(name, signal);
+      if (signal.aborted) throw abortError(name, signal);
       // A spawn that fails for lack of descriptors returns a child without streams; the "error" event follows.
       return spawn(executable!, args, {
         stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const), ...descriptors],

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { createPauses } from "./pauses.ts";
+import { createBackgroundThrottle } from "./pauses.ts";
 
 function start(t: TestContext) {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
   const reported: string[] = [];
   const beginning = new Set<number>();
-  const pauses = createPauses({
+  const pauses = createBackgroundThrottle({
     now: () => now,
     signal: (group, signal) => void reported.push(`${group} ${signal}`),
-    hasBegun: (group) => !beginning.has(group),
+    hasStarted: (group) => !beginning.has(group),
   });
   return {
     pauses,
@@ -25,13 +25,13 @@ function start(t: TestContext) {
 
 test("background runs are paused while an urgent run is active, including those that start in the meantime", (t) => {
   const { pauses, reported } = start(t);
-  const endBackground = pauses.enter(1, "background");
+  const endBackground = pauses.register(1, "background");
   assert.deepEqual(reported(), []);
-  const endFirst = pauses.enter(2, "urgent");
-  const endSecond = pauses.enter(3, "urgent");
+  const endFirst = pauses.register(2, "urgent");
+  const endSecond = pauses.register(3, "urgent");
   assert.deepEqual(reported(), ["1 SIGSTOP"]);
-  const endSoon = pauses.enter(4, "soon", new AbortController().signal);
-  pauses.enter(5, "soon")();
+  const endSoon = pauses.register(4, "soon", new AbortController().signal);
+  pauses.register(5, "soon")();
   assert.deepEqual(reported(), ["4 SIGSTOP"]);
   endFirst();
   assert.deepEqual(reported(), []);
@@ -44,9 +44,9 @@ test("background runs are paused while an urgent run is active, including those 
 test("a look-ahead run is resumed when a viewer starts waiting for it", (t) => {
   const { pauses, reported } = start(t);
   const came = new AbortController();
-  pauses.enter(1, "background");
-  const endAhead = pauses.enter(2, "soon", came.signal);
-  const endUrgent = pauses.enter(3, "urgent");
+  pauses.register(1, "background");
+  const endAhead = pauses.register(2, "soon", came.signal);
+  const endUrgent = pauses.register(3, "urgent");
   assert.deepEqual(reported(), ["1 SIGSTOP", "2 SIGSTOP"]);
   came.abort();
   assert.deepEqual(reported(), ["2 SIGCONT"]);
@@ -59,14 +59,14 @@ test("a look-ahead run is resumed when a viewer starts waiting for it", (t) => {
 test("a run that has just started is paused once its program runs, if a viewer is still waiting then", (t) => {
   const { pauses, reported, pass, beginning } = start(t);
   for (const group of [1, 2, 3]) beginning.add(group);
-  pauses.enter(1, "background");
-  const endFirst = pauses.enter(9, "urgent");
-  pauses.enter(2, "background")();
+  pauses.register(1, "background");
+  const endFirst = pauses.register(9, "urgent");
+  pauses.register(2, "background")();
   assert.deepEqual(reported(), []);
   beginning.delete(1);
   pass(25);
   assert.deepEqual(reported(), ["1 SIGSTOP"]);
-  pauses.enter(3, "background");
+  pauses.register(3, "background");
   endFirst();
   assert.deepEqual(reported(), ["1 SIGCONT", "3 SIGCONT"]);
   beginning.delete(3);
@@ -76,8 +76,8 @@ test("a run that has just started is paused once its program runs, if a viewer i
 
 test("no run is paused forever: after three seconds it runs for a quarter of that time", (t) => {
   const { pauses, reported, pass } = start(t);
-  pauses.enter(1, "background");
-  pauses.enter(2, "urgent");
+  pauses.register(1, "background");
+  pauses.register(2, "urgent");
   assert.deepEqual(reported(), ["1 SIGSTOP"]);
   pass(2_999);
   assert.deepEqual(reported(), []);
@@ -91,13 +91,13 @@ test("no run is paused forever: after three seconds it runs for a quarter of tha
 
 test("short successive waits leave part of the time to background runs", (t) => {
   const { pauses, reported, pass } = start(t);
-  pauses.enter(1, "background");
-  const end = pauses.enter(2, "urgent");
+  pauses.register(1, "background");
+  const end = pauses.register(2, "urgent");
   pass(1_000);
   end();
   assert.deepEqual(reported(), ["1 SIGSTOP", "1 SIGCONT"]);
   pass(100);
-  const endNext = pauses.enter(3, "urgent");
+  const endNext = pauses.register(3, "urgent");
   assert.deepEqual(reported(), []);
   pass(150);
   assert.deepEqual(reported(), ["1 SIGSTOP"]);

@@ -1,21 +1,21 @@
-import { hasBegun } from "./begun.ts";
+import { hasStartedProgram } from "./begun.ts";
 import type { MediaRun } from "./port.ts";
 
 /** Pauses background runs while a viewer waits: niceness shares processor time, but not caches and memory bandwidth. */
-interface Pauses {
+interface BackgroundThrottle {
   /**
    * Registers a run that has started, by its process group. Background runs are paused, and so are look-ahead runs
    * until `awaited` is aborted because a viewer is waiting for them. Returns a function that ends the run.
    */
-  enter(group: number, urgency: NonNullable<MediaRun["urgency"]>, awaited?: AbortSignal): () => void;
+  register(group: number, urgency: NonNullable<MediaRun["urgency"]>, awaited?: AbortSignal): () => void;
 }
 
-interface PausesDeps {
+interface BackgroundThrottleDeps {
   /** Milliseconds. */
   now?: () => number;
   signal?: (group: number, signal: "SIGSTOP" | "SIGCONT") => void;
   /** Whether a run can be stopped yet. */
-  hasBegun?: (group: number) => boolean;
+  hasStarted?: (group: number) => boolean;
 }
 
 /**
@@ -27,19 +27,19 @@ const PART = 1 / 4;
 /** Delay before a newly started run is checked again. */
 const BEGIN_MS = 25;
 
-export function createPauses({
+export function createBackgroundThrottle({
   now = () => performance.now(),
   signal = toGroup,
-  hasBegun: mayStop = hasBegun,
-}: PausesDeps = {}): Pauses {
-  const patient = new Set<number>();
+  hasStarted: mayStop = hasStartedProgram,
+}: BackgroundThrottleDeps = {}): BackgroundThrottle {
+  const pausable = new Set<number>();
   let waiting = 0;
   let heldSince: number | undefined;
   let notBefore = 0;
   let timer: NodeJS.Timeout | undefined;
 
   function hold() {
-    if (heldSince !== undefined || patient.size === 0 || waiting === 0) return;
+    if (heldSince !== undefined || pausable.size === 0 || waiting === 0) return;
     clearTimeout(timer);
     const early = notBefore - now();
     if (early > 0) {
@@ -47,12 +47,12 @@ export function createPauses({
       return;
     }
     heldSince = now();
-    for (const group of patient) stop(group);
+    for (const group of pausable) stop(group);
     timer = setTimeout(release, MAX_MS).unref();
   }
 
   function stop(group: number) {
-    if (heldSince === undefined || !patient.has(group)) return;
+    if (heldSince === undefined || !pausable.has(group)) return;
     if (mayStop(group)) signal(group, "SIGSTOP");
     else setTimeout(() => stop(group), BEGIN_MS).unref();
   }
@@ -62,7 +62,7 @@ export function createPauses({
     if (heldSince !== undefined) {
       notBefore = now() + PART * (now() - heldSince);
       heldSince = undefined;
-      for (const group of patient) signal(group, "SIGCONT");
+      for (const group of pausable) signal(group, "SIGCONT");
     }
     hold();
   }
@@ -76,23 +76,23 @@ export function createPauses({
   }
 
   return {
-    enter(group, urgency, awaited) {
+    register(group, urgency, awaited) {
       if (urgency === "urgent" || awaited?.aborted === true) return wait();
       // Images for pages and similar requests: they are awaited too, but less urgently than a stalled video.
       if (urgency === "soon" && awaited === undefined) return () => {};
       let leave: (() => void) | undefined;
       const hurry = () => {
-        patient.delete(group);
+        pausable.delete(group);
         if (heldSince !== undefined) signal(group, "SIGCONT");
         leave = wait();
       };
-      patient.add(group);
+      pausable.add(group);
       awaited?.addEventListener("abort", hurry, { once: true });
       if (heldSince === undefined) hold();
       else stop(group);
       return () => {
         awaited?.removeEventListener("abort", hurry);
-        patient.delete(group);
+        pausable.delete(group);
         leave?.();
       };
     },

@@ -36,7 +36,7 @@ test("runs are queued, urgent ones first, and rejected if too many wait", needsF
   const tools = openTools(
     t,
     { urgent_encoders: 1, encoders: 1 },
-    { mostWaiting: 1, onRun: (run) => void reports.push(run) },
+    { maxWaiting: 1, onRun: (run) => void reports.push(run) },
   );
   await tools.ready();
   const ran: string[] = [];

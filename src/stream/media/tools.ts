@@ -2,14 +2,14 @@ import { availableParallelism } from "node:os";
 import { type Log, messageOf } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
-import { discover, type MediaSettings, type Readied } from "./capabilities.ts";
+import { discover, type MediaSettings, type DiscoveredTools } from "./capabilities.ts";
 import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
 import { confine, type ConfinedCommand, type MediaUser, NotOpened, reclaim } from "./confinement.ts";
-import { safeInputs } from "./inputs.ts";
-import { createLanes, type Urgency } from "./lanes.ts";
+import { restrictInputs } from "./inputs.ts";
+import { createRunSlots, type Urgency } from "./lanes.ts";
 import { startLiveChild } from "./live-child.ts";
 import type { LiveMedia, LiveMediaRun } from "./port.ts";
-import { createPauses } from "./pauses.ts";
+import { createBackgroundThrottle } from "./pauses.ts";
 import type { MediaResult, MediaRun, MediaTools } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
@@ -23,7 +23,7 @@ export interface MediaToolsDeps {
   /** Default: number of processors on this machine. */
   processors?: number;
   /** Maximum number of waiting runs per urgency. Default 500. */
-  mostWaiting?: number;
+  maxWaiting?: number;
   /** Finds the programs. Default: searches this machine. */
   find?: typeof discover;
 }
@@ -68,21 +68,21 @@ export function createMediaTools({
   exposed = false,
   onRun,
   processors = availableParallelism(),
-  mostWaiting = 500,
+  maxWaiting = 500,
   find = discover,
 }: MediaToolsDeps): MediaTools & { load(): MediaLoad } {
   const closing = new AbortController();
-  const lanes = createLanes({
+  const lanes = createRunSlots({
     urgent: settings.urgent_encoders || Math.max(2, processors),
     background: settings.encoders || Math.max(1, Math.floor(processors / 2)),
-    waiting: mostWaiting,
+    maxWaiting,
   });
-  const pauses = createPauses();
+  const pauses = createBackgroundThrottle();
   const active = new Set<Promise<unknown>>();
-  let found: Promise<Readied> | undefined;
+  let found: Promise<DiscoveredTools> | undefined;
   let failedAt = 0;
 
-  function readied(): Promise<Readied> {
+  function discoverOnce(): Promise<DiscoveredTools> {
     if (found !== undefined && (failedAt === 0 || performance.now() - failedAt < FORGET_MS)) return found;
     failedAt = 0;
     found = find(settings, { log, signal: closing.signal, exposed });
@@ -98,12 +98,12 @@ export function createMediaTools({
     let outcome: MediaRunReport["outcome"] = "refused";
     let leave: (() => void) | undefined;
     try {
-      const { programs, capabilities } = await readied();
-      leave = await lanes.enter(urgency, signal).catch((err: unknown) => {
-        throw signal.aborted ? notWanted(program, signal) : err;
+      const { programs, capabilities } = await discoverOnce();
+      leave = await lanes.acquire(urgency, signal).catch((err: unknown) => {
+        throw signal.aborted ? cancelError(program, signal) : err;
       });
       began = performance.now();
-      const args = [...COMMON[program], "-max_alloc", String(MAX_ALLOC), ...safeInputs(run.args, run.threads)];
+      const args = [...COMMON[program], "-max_alloc", String(MAX_ALLOC), ...restrictInputs(run.args, run.threads)];
       const { cpuSeconds, memoryMb, fileBytes, wallMs, outputBytes } = { ...DEFAULTS, ...withoutGaps(run) };
       const command = confineNow(
         programs,
@@ -118,7 +118,7 @@ export function createMediaTools({
         outputBytes,
         signal,
         nice: NICENESS[urgency],
-        onStart: (group) => pauses.enter(group, urgency, run.awaited),
+        onStart: (group) => pauses.register(group, urgency, run.awaited),
         ...(run.onOutput !== undefined && { onOutput: run.onOutput }),
       });
       outcome = "ok";
@@ -142,13 +142,13 @@ export function createMediaTools({
     const requestedAt = performance.now();
     let began = requestedAt;
     const command = async () => {
-      const { programs, capabilities } = await readied();
+      const { programs, capabilities } = await discoverOnce();
       began = performance.now();
       const args = [
         ...COMMON.ffmpeg,
         "-max_alloc",
         String(MAX_ALLOC),
-        ...safeInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe"),
+        ...restrictInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe"),
       ];
       return confineNow(
         programs,
@@ -186,7 +186,7 @@ export function createMediaTools({
   }
 
   return {
-    ready: async () => (await readied()).capabilities,
+    ready: async () => (await discoverOnce()).capabilities,
     ffmpeg: (run) => tracked("ffmpeg", run),
     ffprobe: (run) => tracked("ffprobe", run),
     live,
@@ -233,7 +233,7 @@ async function runInto(
   return result.value;
 }
 
-const notWanted = (program: string, { reason }: AbortSignal) =>
+const cancelError = (program: string, { reason }: AbortSignal) =>
   reason instanceof MediaRunError
     ? reason
     : new MediaRunError("aborted", `${program} was cancelled`, "", { cause: reason });

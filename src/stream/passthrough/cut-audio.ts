@@ -1,4 +1,11 @@
-import { placementOf, readAac, writeInit, type Movie, type SampleMark, type Track } from "../../protocol/mp4/index.ts";
+import {
+  placementOf,
+  readAac,
+  writeInit,
+  type Movie,
+  type SamplePosition,
+  type Track,
+} from "../../protocol/mp4/index.ts";
 import { bandwidthOf, everySample, type SampleCut, type CutTrack } from "./cut.ts";
 
 export interface CutAudio extends CutTrack {
@@ -24,7 +31,7 @@ export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: n
   const moved = Math.round(origin * timescale);
   const zero = placement.offset + moved;
   const segments: SampleCut[] = [];
-  let cut: { from: SampleMark; start: number; early: number; count: number; size: number } | undefined;
+  let cut: { from: SamplePosition; start: number; trimStart: number; count: number; size: number } | undefined;
   let end = 0;
   const close = () => {
     if (cut !== undefined) segments.push({ ...cut, time: cut.start, duration: end - cut.start });
@@ -36,7 +43,7 @@ export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: n
     if (cut === undefined || time - cut.start >= TARGET_SECONDS * timescale) {
       if (cut === undefined && time > LATEST_SECONDS * timescale) return "it begins late";
       close();
-      cut = { from: walk.mark(), start: Math.max(0, time), early: Math.max(0, -time), count: 0, size: 0 };
+      cut = { from: walk.position(), start: Math.max(0, time), trimStart: Math.max(0, -time), count: 0, size: 0 };
     }
     cut.count++;
     cut.size += walk.size;

@@ -4,7 +4,7 @@ import {
   writeInit,
   type AvcDescription,
   type Movie,
-  type SampleMark,
+  type SamplePosition,
   type Track,
 } from "../../protocol/mp4/index.ts";
 import { bandwidthOf, everySample, type SampleCut, type CutTrack } from "./cut.ts";
@@ -64,7 +64,7 @@ export function cutVideo(
       shown: time + walk.shift - first.shift,
       duration: walk.duration,
       size: walk.size,
-      mark: walk.sync ? walk.mark : undefined,
+      mark: walk.sync ? walk.position : undefined,
     });
   }
   const segments = cutter.end();
@@ -110,17 +110,17 @@ function describe({ descriptions, selfContained }: Track): AvcDescription | stri
   return avc;
 }
 
-interface Seen {
+interface CutterSample {
   time: number;
   shown: number;
   duration: number;
   size: number;
   /** Set for key frames. */
-  mark: (() => SampleMark) | undefined;
+  mark: (() => SamplePosition) | undefined;
 }
 
-interface Place {
-  from: SampleMark;
+interface SegmentStart {
+  from: SamplePosition;
   time: number;
   shown: number;
   count: number;
@@ -134,22 +134,22 @@ interface Place {
  */
 function createCutter(target: number, longest: number) {
   const segments: SampleCut[] = [];
-  let from: Place | undefined;
-  let candidate: Place | undefined;
+  let from: SegmentStart | undefined;
+  let candidate: SegmentStart | undefined;
   let count = 0;
   let octets = 0;
   let latest = -Infinity;
   let end = 0;
-  let refusal: string | undefined;
+  let rejection: string | undefined;
 
   function close(until: { shown: number; count: number; octets: number }) {
     const { shown, time } = from!;
     if (until.shown - shown > longest)
-      refusal = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * MAX_SECONDS)} s)`;
+      rejection = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * MAX_SECONDS)} s)`;
     segments.push({
       from: from!.from,
       time,
-      early: 0,
+      trimStart: 0,
       start: shown,
       duration: until.shown - shown,
       count: until.count - from!.count,
@@ -165,7 +165,7 @@ function createCutter(target: number, longest: number) {
   }
 
   return {
-    add({ time, shown, duration, size, mark }: Seen) {
+    add({ time, shown, duration, size, mark }: CutterSample) {
       if (mark !== undefined) {
         take();
         if (from === undefined) from = { from: mark(), time, shown, count, octets };
@@ -173,7 +173,7 @@ function createCutter(target: number, longest: number) {
           candidate = { from: mark(), time, shown, count, octets };
       }
       if (candidate !== undefined && shown < candidate.shown) candidate = undefined;
-      if (from !== undefined && shown < from.shown) refusal = "pictures are shown before the key frame they follow";
+      if (from !== undefined && shown < from.shown) rejection = "pictures are shown before the key frame they follow";
       latest = Math.max(latest, shown);
       end = Math.max(end, shown + duration);
       count++;
@@ -182,7 +182,7 @@ function createCutter(target: number, longest: number) {
     end(): SampleCut[] | string {
       take();
       close({ shown: end, count, octets });
-      return refusal ?? segments;
+      return rejection ?? segments;
     },
   };
 }

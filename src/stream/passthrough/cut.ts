@@ -2,11 +2,11 @@ import { bitRatesOf } from "../../protocol/hls/index.ts";
 import {
   fragmentHeadSize,
   Mp4Error,
-  walkSamples,
+  iterateSamples,
   type FragmentSample,
-  type SampleMark,
+  type SamplePosition,
   type SampleTables,
-  type SampleWalk,
+  type SampleIterator,
 } from "../../protocol/mp4/index.ts";
 
 /**
@@ -28,14 +28,14 @@ export interface CutTrack {
 }
 
 export interface SampleCut {
-  from: SampleMark;
+  from: SamplePosition;
   count: number;
   /** Total bytes of its samples. */
   size: number;
   /** Decoding time of its first sample. */
   time: number;
   /** Subtracted from the duration of its first sample, which started before the video did. */
-  early: number;
+  trimStart: number;
   start: number;
   duration: number;
 }
@@ -49,8 +49,8 @@ interface CutSample extends FragmentSample {
  * Iterates over all samples. Each must lie within the file, and their total size must not exceed it: a small index must
  * not describe more bytes than the file has.
  */
-export function* everySample(tables: SampleTables, fileSize: number): Generator<SampleWalk, void> {
-  const walk = walkSamples(tables);
+export function* everySample(tables: SampleTables, fileSize: number): Generator<SampleIterator, void> {
+  const walk = iterateSamples(tables);
   if (walk === undefined) throw new Mp4Error("the track has no samples");
   let octets = 0;
   do {
@@ -69,13 +69,13 @@ export function samplesOf(
   { tables, segments, shiftBase, timescale, segmentTimescale = timescale }: CutTrack,
   n: number,
 ): { time: number; samples: CutSample[] } {
-  const { from, count, early, time: first } = segments[n]!;
+  const { from, count, trimStart, time: first } = segments[n]!;
   const scaled = (ticks: number) => Math.round((ticks * segmentTimescale) / timescale);
-  const walk = walkSamples(tables, from)!;
+  const walk = iterateSamples(tables, from)!;
   const samples: CutSample[] = [];
   let time = first;
   for (let i = 0; i < count; i++) {
-    const next = time + walk.duration - (i === 0 ? early : 0);
+    const next = time + walk.duration - (i === 0 ? trimStart : 0);
     samples.push({
       duration: scaled(next) - scaled(time),
       shift: scaled(time + walk.shift - shiftBase) - scaled(time),

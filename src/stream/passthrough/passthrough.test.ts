@@ -56,10 +56,10 @@ async function setUp(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = 
   const objects = await openFsObjects({ folder });
   await objects.put("stream/x/source", await readFile(path));
   const { video } = testModel();
-  const sound = { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true };
+  const audio = { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true };
   const source = testVideo({
     sourceKey: "stream/x/source",
-    model: testModel(4, { video: { ...video!, passthrough: true }, audio: sound, ...model }),
+    model: testModel(4, { video: { ...video!, passthrough: true }, audio, ...model }),
     ...more,
   });
   return {

@@ -26,7 +26,7 @@ interface Known {
 
 const KEPT_BYTES = 64 * 1024 * 1024;
 /** Cache weight of a source that is not offered. */
-const LEAST = 500;
+const MIN_WEIGHT = 500;
 /** Maximum number of concurrent index reads: each may need dozens of megabytes. */
 const MAX_INDEX_READS = 3;
 
@@ -72,7 +72,7 @@ export function createSourcePassthrough({
       if (typeof index === "string")
         log.debug({ video: video.uid, reason: index }, "stream: source not offered as a rendition");
       const result = typeof index === "string" ? { index: undefined, shown: undefined } : { index, shown: show(index) };
-      weigh(video.uid, result.index?.weight ?? LEAST);
+      weigh(video.uid, result.index?.weight ?? MIN_WEIGHT);
       return result;
     } catch (err) {
       forget(video.uid);

@@ -5,7 +5,7 @@ import type { SegmentBytes } from "../playback/index.ts";
 import { samplesOf, type CutTrack } from "./cut.ts";
 
 /** Bytes [start, end) of the source. */
-interface Piece {
+interface SourceRange {
   start: number;
   end: number;
 }
@@ -20,7 +20,7 @@ export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): 
   const { time, samples } = samplesOf(track, n);
   const head = writeFragment({ track: 1, sequence: n + 1, time, samples });
   const pieces = joined(samples.map(({ offset, size }) => ({ start: offset, end: offset + size })));
-  return octets(head, (from, to) => readPieces(source, within(pieces, from, to)), head.length + cut.size);
+  return octets(head, (from, to) => readRanges(source, within(pieces, from, to)), head.length + cut.size);
 }
 
 /** The whole segment in memory. */
@@ -39,8 +39,8 @@ function octets(head: Buffer, rest: (from: number, to: number) => AsyncIterable<
 }
 
 /** Merges adjacent ranges. */
-function joined(pieces: Piece[]): Piece[] {
-  const result: Piece[] = [];
+function joined(pieces: SourceRange[]): SourceRange[] {
+  const result: SourceRange[] = [];
   for (const piece of pieces) {
     const last = result.at(-1);
     if (last?.end === piece.start) last.end = piece.end;
@@ -50,8 +50,8 @@ function joined(pieces: Piece[]): Piece[] {
 }
 
 /** Bytes [from, to) of the concatenated ranges. */
-function within(pieces: readonly Piece[], from: number, to: number): Piece[] {
-  const result: Piece[] = [];
+function within(pieces: readonly SourceRange[], from: number, to: number): SourceRange[] {
+  const result: SourceRange[] = [];
   let at = 0;
   for (const { start, end } of pieces) {
     const first = Math.max(from - at, 0);
@@ -62,7 +62,7 @@ function within(pieces: readonly Piece[], from: number, to: number): Piece[] {
   return result;
 }
 
-async function* readPieces(source: ObjectHandle, pieces: readonly Piece[]): AsyncGenerator<Buffer, void> {
+async function* readRanges(source: ObjectHandle, pieces: readonly SourceRange[]): AsyncGenerator<Buffer, void> {
   for (let i = 0; i < pieces.length;) {
     let next = i + 1;
     while (
@@ -71,13 +71,13 @@ async function* readPieces(source: ObjectHandle, pieces: readonly Piece[]): Asyn
       pieces[next]!.start - pieces[next - 1]!.end <= GAP
     )
       next++;
-    yield* readNear(source, pieces.slice(i, next));
+    yield* readAdjacentRanges(source, pieces.slice(i, next));
     i = next;
   }
 }
 
 /** Reads ascending ranges with small gaps. */
-async function* readNear(source: ObjectHandle, pieces: readonly Piece[]): AsyncGenerator<Buffer, void> {
+async function* readAdjacentRanges(source: ObjectHandle, pieces: readonly SourceRange[]): AsyncGenerator<Buffer, void> {
   let at = pieces[0]!.start;
   let current = 0;
   for await (const chunk of source.read({ start: at, end: pieces.at(-1)!.end - 1 }) as AsyncIterable<Buffer>) {

@@ -3,7 +3,7 @@ import {
   Mp4Error,
   placementOf,
   readMovie,
-  walkSamples,
+  iterateSamples,
   type Movie,
   type ReadAt,
   type Track,
@@ -61,7 +61,7 @@ function trackOf({ tracks }: Movie, stream: number | undefined, handler: string)
  */
 function startOf(track: Track, movie: Movie): number {
   const placement = placementOf(track, movie);
-  const first = walkSamples(track.samples());
+  const first = iterateSamples(track.samples());
   return placement === undefined || first === undefined
     ? 0
     : Math.max(0, first.time + first.shift - placement.offset) / track.timescale;

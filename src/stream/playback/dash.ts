@@ -1,6 +1,6 @@
 import {
   type AdaptationSet,
-  AFTER_THE_END,
+  END_MARGIN_SECONDS,
   type MediaSet,
   type Representation,
   type SegmentTimeline,
@@ -16,7 +16,7 @@ import {
   videoCodecs,
 } from "../encode/index.ts";
 import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model.ts";
-import { audioRates, maxBitRates, nearestToHint, type Playable, playedSeconds, videoRates } from "./tracks.ts";
+import { audioRates, maxBitRates, nearestToHint, type Playable, playbackSeconds, videoRates } from "./tracks.ts";
 
 /**
  * Seconds of the encoder's buffer: with this much buffered, a bandwidth equal to the cap is sufficient (ISO/IEC 23009-1
@@ -35,9 +35,9 @@ export function dashPresentation(
 ): string {
   const { model, audio, text } = playable;
   const timeline = timelineOf(model);
-  const heard = maxBitRates(audio.map((one) => audioRates(playable, one)));
+  const maxAudioRates = maxBitRates(audio.map((one) => audioRates(playable, one)));
   const byCodec = Map.groupBy(
-    nearestToHint(videosOf(playable), bandwidthHint, ({ average }) => average + heard.average),
+    nearestToHint(videosOf(playable), bandwidthHint, ({ average }) => average + maxAudioRates.average),
     ({ codec }) => codec,
   );
   const sets: AdaptationSet[] = [
@@ -73,7 +73,7 @@ export function dashPresentation(
     ),
   ];
   return writeMpd({
-    duration: (audio.length > 0 ? soundingSeconds(model) : playedSeconds(model)) + AFTER_THE_END,
+    duration: (audio.length > 0 ? audioEndSeconds(model) : playbackSeconds(model)) + END_MARGIN_SECONDS,
     minBuffer: MIN_BUFFER,
     sets,
   });
@@ -118,7 +118,7 @@ function videosOf(playable: Playable): DashVideo[] {
  * track. In a shorter period, a player would pass the end before the media element reports it: dash.js 5.2 then seeks
  * back and stalls.
  */
-const soundingSeconds = ({ segments }: MediaModel): number => (audioFrameCount(segments) * AUDIO_FRAME) / AUDIO_RATE;
+const audioEndSeconds = ({ segments }: MediaModel): number => (audioFrameCount(segments) * AUDIO_FRAME) / AUDIO_RATE;
 
 /**
  * Also used for audio: its segments start up to one AAC frame (21 ms) earlier, well within the tolerance of players

@@ -15,7 +15,7 @@ import {
   maxBitRates,
   nearestToHint,
   type Playable,
-  playedSeconds,
+  playbackSeconds,
   videoRates,
 } from "./tracks.ts";
 
@@ -50,16 +50,16 @@ export function hlsMultivariant(
 function variantsOf(playable: Playable): HlsVariant[] {
   const { model, audio, text, source, complete } = playable;
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
-  const sound = audio.length === 0 ? {} : { audio: AUDIO_GROUP };
-  const heard = maxBitRates(audio.map((one) => audioRates(playable, one)));
+  const audioGroup = audio.length === 0 ? {} : { audio: AUDIO_GROUP };
+  const maxAudioRates = maxBitRates(audio.map((one) => audioRates(playable, one)));
   if (model.ladder.length === 0)
     return [
       {
         uri: playlistOf(audio.find((one) => one.default)?.rendition ?? MAIN_AUDIO),
-        bandwidth: heard.peak,
-        averageBandwidth: heard.average,
+        bandwidth: maxAudioRates.peak,
+        averageBandwidth: maxAudioRates.average,
         codecs: [AUDIO_CODECS],
-        ...sound,
+        ...audioGroup,
         ...subtitles,
       },
     ];
@@ -69,27 +69,27 @@ function variantsOf(playable: Playable): HlsVariant[] {
     const rate = renditionRate(rung, model);
     return {
       uri: playlistOf(rung.name),
-      bandwidth: peak + heard.peak,
-      averageBandwidth: average + heard.average,
+      bandwidth: peak + maxAudioRates.peak,
+      averageBandwidth: average + maxAudioRates.average,
       codecs: [videoCodecs(rung, model), ...(audio.length === 0 ? [] : [AUDIO_CODECS])],
       resolution: { width: rung.width, height: rung.height },
       frameRate: rate.num / rate.den,
-      ...sound,
+      ...audioGroup,
       ...subtitles,
     };
   });
   const first = rungs[model.ladder.indexOf(firstRung(model.ladder)!)]!;
   const rest = rungs.filter((rung) => rung !== first);
   if (source === undefined) return [first, ...rest];
-  const asItIs = sourceVariant(source, playable, subtitles);
+  const sourceEntry = sourceVariant(source, playable, subtitles);
   // The source can be played without encoding, so it is listed first until the ladder is complete; after that it is
   // sorted among the H.264 renditions by bandwidth.
-  if (!complete) return [asItIs, first, ...rest];
+  if (!complete) return [sourceEntry, first, ...rest];
   const place =
     rest.findLastIndex(
-      ({ codecs: [codec], bandwidth }) => codec!.startsWith("avc1.") && bandwidth <= asItIs.bandwidth,
+      ({ codecs: [codec], bandwidth }) => codec!.startsWith("avc1.") && bandwidth <= sourceEntry.bandwidth,
     ) + 1;
-  return [first, ...rest.toSpliced(place, 0, asItIs)];
+  return [first, ...rest.toSpliced(place, 0, sourceEntry)];
 }
 
 function sourceVariant(
@@ -98,7 +98,7 @@ function sourceVariant(
   subtitles: Pick<HlsVariant, "subtitles">,
 ): HlsVariant {
   const isOriginal = ({ rendition }: AudioChoice) => original !== undefined && rendition === MAIN_AUDIO;
-  const heard = maxBitRates(
+  const maxAudioRates = maxBitRates(
     playable.audio.map((one) =>
       isOriginal(one)
         ? { peak: original!.peakBandwidth, average: original!.averageBandwidth }
@@ -108,8 +108,8 @@ function sourceVariant(
   const codecs = playable.audio.map((one) => (isOriginal(one) ? original!.codecs : AUDIO_CODECS));
   return {
     uri: playlistOf(SOURCE_RENDITION),
-    bandwidth: video.peakBandwidth + heard.peak,
-    averageBandwidth: video.averageBandwidth + heard.average,
+    bandwidth: video.peakBandwidth + maxAudioRates.peak,
+    averageBandwidth: video.averageBandwidth + maxAudioRates.average,
     codecs: [...new Set([video.codecs, ...codecs])],
     resolution: { width: video.width, height: video.height },
     frameRate: video.fps,
@@ -123,16 +123,16 @@ function audioRendition(
   group: string,
   original?: SourceRenditions["audio"],
 ): HlsRendition {
-  const asItIs = original !== undefined && rendition === MAIN_AUDIO;
+  const isPassthrough = original !== undefined && rendition === MAIN_AUDIO;
   return {
     type: "AUDIO",
     group,
     name,
     ...(language !== undefined && { language }),
-    uri: playlistOf(asItIs ? SOURCE_AUDIO : rendition),
+    uri: playlistOf(isPassthrough ? SOURCE_AUDIO : rendition),
     default: isDefault,
     autoselect,
-    channels: asItIs ? original.channels : 2,
+    channels: isPassthrough ? original.channels : 2,
   };
 }
 
@@ -181,4 +181,4 @@ function durationsOf(
  * 3.5: the default without X-TIMESTAMP-MAP).
  */
 export const hlsText = ({ model }: Playable, language: string): string =>
-  writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: playedSeconds(model) }] });
+  writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: playbackSeconds(model) }] });

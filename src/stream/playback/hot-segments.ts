@@ -14,7 +14,7 @@ export interface HotSegments {
 }
 
 /** Maximum number of segments to track that have been requested once, in each of two generations. */
-const REMEMBERED = 8192;
+const MAX_TRACKED = 8192;
 
 /**
  * `bytes`: maximum size of the cache; 0: disabled. Segments never change under their URL, so entries are never stale.
@@ -28,7 +28,7 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
 
   function requestedAgain(key: string): boolean {
     if (requestedNow.has(key) || requestedBefore.has(key)) return true;
-    if (requestedNow.size >= REMEMBERED) {
+    if (requestedNow.size >= MAX_TRACKED) {
       requestedBefore = requestedNow;
       requestedNow = new Set();
     }
@@ -36,7 +36,7 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
     return false;
   }
 
-  function keep(key: string, segment: HotSegment): void {
+  function store(key: string, segment: HotSegment): void {
     // A concurrent cache miss may have loaded it a second time.
     size += segment.size - (kept.get(key)?.size ?? 0);
     kept.set(key, segment);
@@ -56,7 +56,7 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
       memory,
       read: (range) => object.read(range),
     };
-    keep(key, segment);
+    store(key, segment);
     return segment;
   }
 
@@ -70,8 +70,8 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
     },
     async offer(key, object) {
       if (object.size > bytes / 8 || !requestedAgain(key)) return undefined;
-      const under = loading.get(key);
-      if (under !== undefined) return under;
+      const inFlight = loading.get(key);
+      if (inFlight !== undefined) return inFlight;
       const loaded = load(key, object).finally(() => loading.delete(key));
       loading.set(key, loaded);
       return loaded;

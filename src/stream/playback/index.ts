@@ -3,7 +3,7 @@ export { createPlayback } from "./playback.ts";
 export {
   type AudioTracks,
   type ExtraAudio,
-  type PlaybackPrecedence,
+  type PlaybackOverride,
   type SegmentBytes,
   SOURCE_AUDIO,
   type SourceRenditions,

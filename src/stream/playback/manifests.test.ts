@@ -6,7 +6,7 @@ import { firstRung, type MediaModel, type VideoRendition } from "../model.ts";
 import { dashPresentation } from "./dash.ts";
 import { hlsMedia, hlsMultivariant } from "./hls.ts";
 import { ntscModel } from "./playback.testing.ts";
-import { nearestToHint, type Playable, playableOf, playedSeconds } from "./tracks.ts";
+import { nearestToHint, type Playable, playableOf, playbackSeconds } from "./tracks.ts";
 
 const RATES = [
   [24_000, 1001],
@@ -39,7 +39,7 @@ const playable = (model: MediaModel): Playable => ({
 test("HLS and DASH list the same segments, whose total is the whole video, for every length and frame rate", () => {
   fc.assert(
     fc.property(models, (model) => {
-      const seconds = playedSeconds(model);
+      const seconds = playbackSeconds(model);
       const { count, fps } = model.segments;
       for (const [rendition, rest] of [
         ["180p", 0],

@@ -6,7 +6,7 @@ import { notPlayableYet } from "../videos/index.ts";
 import { dashPresentation } from "./dash.ts";
 import { createHotSegments } from "./hot-segments.ts";
 import { hlsMedia, hlsMultivariant, hlsText } from "./hls.ts";
-import { type PlaybackPrecedence, type PlaybackTracks, SOURCE_AUDIO, type ViewerCounter } from "./port.ts";
+import { type PlaybackOverride, type PlaybackTracks, SOURCE_AUDIO, type ViewerCounter } from "./port.ts";
 import type { RenditionRates } from "./rates.ts";
 import { type Playable, playableOf } from "./tracks.ts";
 
@@ -15,7 +15,7 @@ interface PlaybackOptions extends PlaybackTracks {
   /** If absent, manifests contain estimated bitrates. */
   rates?: RenditionRates;
   /** Broadcasts, which take precedence over uploaded videos. If absent, there are none. */
-  live?: PlaybackPrecedence;
+  live?: PlaybackOverride;
   /** Count viewers on every route, including broadcasts. Default: none. */
   counters?: readonly ViewerCounter[];
   /** Maximum bytes of segments cached in memory; 0: none. Default 64 MiB. */
@@ -89,20 +89,20 @@ export function createPlayback({
   const bandwidthHint = ({ query }: Viewing) => ({ bandwidthHint: query.get("clientBandwidthHint") });
 
   const uploaded: DeliveryRoute[] = [
-    { path: "segments/{rendition}/{file}", want: "play", handle: segment },
+    { path: "segments/{rendition}/{file}", purpose: "play", handle: segment },
     {
       path: "manifest/video.m3u8",
-      want: "play",
+      purpose: "play",
       handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMultivariant(playable, bandwidthHint(viewing))),
     },
     {
       path: "manifest/video.mpd",
-      want: "play",
+      purpose: "play",
       handle: (viewing) => manifest(viewing, DASH, (playable) => dashPresentation(playable, bandwidthHint(viewing))),
     },
     {
       path: "manifest/text-{rendition}.m3u8",
-      want: "play",
+      purpose: "play",
       handle: (viewing) =>
         manifest(viewing, HLS, (playable) =>
           hasText(playable, viewing.params["rendition"]!) ? hlsText(playable, viewing.params["rendition"]!) : undefined,
@@ -110,12 +110,12 @@ export function createPlayback({
     },
     {
       path: "manifest/{rendition}.m3u8",
-      want: "play",
+      purpose: "play",
       handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMedia(playable, viewing.params["rendition"]!)),
     },
     {
       path: "captions/{language}.vtt",
-      want: "play",
+      purpose: "play",
       async handle(viewing) {
         const language = viewing.params["language"]!;
         const vtt = await captions?.vtt(viewing.video.uid, language);
@@ -124,7 +124,7 @@ export function createPlayback({
       },
     },
   ];
-  const routes = live === undefined ? uploaded : live.before(uploaded);
+  const routes = live === undefined ? uploaded : live.overrideRoutes(uploaded);
   return routes.map((route) => counters.reduce((counted, count) => count(counted), route));
 }
 

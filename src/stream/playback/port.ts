@@ -15,12 +15,12 @@ export interface PlaybackTracks {
 /**
  * Playback that takes precedence over that of uploaded videos: broadcasts and their recordings (`live/package`), which have the same URLs.
  */
-export interface PlaybackPrecedence {
+export interface PlaybackOverride {
   /**
    * Routes of this module; each falls back to the given route with the same path for videos that the module does not
    * play.
    */
-  before(routes: readonly DeliveryRoute[]): DeliveryRoute[];
+  overrideRoutes(routes: readonly DeliveryRoute[]): DeliveryRoute[];
 }
 
 /**

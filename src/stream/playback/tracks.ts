@@ -90,7 +90,7 @@ function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): Aud
 }
 
 /** Duration of the whole video in seconds, as the sum of its segments. */
-export const playedSeconds = ({ segments: { frames, fps } }: MediaModel): number => (frames * fps.den) / fps.num;
+export const playbackSeconds = ({ segments: { frames, fps } }: MediaModel): number => (frames * fps.den) / fps.num;
 
 /**
  * The encoder's buffer holds two seconds at its cap, and is almost full at the start of every segment: the largest

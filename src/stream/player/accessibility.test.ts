@@ -8,7 +8,7 @@ import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
 import { needsFfmpeg } from "../../../test/support/media.ts";
-import { sendRefusal, httpRefusal } from "../delivery/refusal.ts";
+import { sendErrorResponse, httpError } from "../delivery/refusal.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
 import { startStaticDelivery, someVideo, type StaticDelivery, until } from "./player.testing.ts";
@@ -176,14 +176,18 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       "a delivery page without a video",
       () =>
         served((response) =>
-          sendRefusal(response, { ...httpRefusal(streamErrors.videoNotFound({ uid: "x" })), page: true, head: false }),
+          sendErrorResponse(response, {
+            ...httpError(streamErrors.videoNotFound({ uid: "x" })),
+            page: true,
+            head: false,
+          }),
         ),
     ],
     [
       "a delivery page that requires a token",
       () =>
         served((response) =>
-          sendRefusal(response, { ...httpRefusal(streamErrors.signedUrlNeeded()), page: true, head: false }),
+          sendErrorResponse(response, { ...httpError(streamErrors.signedUrlNeeded()), page: true, head: false }),
         ),
     ],
     ...(
@@ -257,7 +261,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     }
   }
 
-  async function served(answer: (response: Parameters<typeof sendRefusal>[0]) => void): Promise<Page> {
+  async function served(answer: (response: Parameters<typeof sendErrorResponse>[0]) => void): Promise<Page> {
     const server = createServer((request, response) =>
       request.url === "/page" ? answer(response) : void response.writeHead(204).end(),
     );

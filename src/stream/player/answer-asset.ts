@@ -16,11 +16,11 @@ export async function answerAsset(
   const found = /^(assets\/)?[a-z0-9.-]{1,80}$/.test(path)
     ? await assets.find(hashedFolder ? path.slice(7) : path)
     : undefined;
-  if (found === undefined) return refuse(response, 404, "Not found");
+  if (found === undefined) return sendError(response, 404, "Not found");
   if (request.method !== "GET" && request.method !== "HEAD")
-    return refuse(response, 405, "Only GET is allowed", { allow: "GET, HEAD" });
+    return sendError(response, 405, "Only GET is allowed", { allow: "GET, HEAD" });
   const { asset, exact } = found;
-  const etag = `"${asset.hashed}"`;
+  const etag = `"${asset.hashedName}"`;
   const headers: Record<string, string> = {
     "content-type": asset.type,
     "cache-control": cacheOf(hashedFolder, exact),
@@ -59,7 +59,7 @@ function encodingFor(accepted: string | string[] | undefined): "br" | "gzip" | u
   return names.includes("br") ? "br" : names.includes("gzip") ? "gzip" : undefined;
 }
 
-function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
+function sendError(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
   response
     .writeHead(status, { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff", ...headers })
     .end(`${text}\n`);

@@ -12,7 +12,7 @@ interface Asset {
   /** For example `player.js`. */
   name: string;
   /** The name with a hash of the content: `player-1a2b3c4d5e6f.js`. */
-  hashed: string;
+  hashedName: string;
   type: string;
   body: Buffer;
   /** The compressed body; each encoding is created once. */
@@ -69,7 +69,7 @@ export function createAssets({
     async find(name) {
       const hashed = HASHED.exec(name);
       const asset = (await all()).get(hashed === null ? name : `${hashed[1]}.${hashed[3]}`);
-      return asset === undefined ? undefined : { asset, exact: asset.hashed === name };
+      return asset === undefined ? undefined : { asset, exact: asset.hashedName === name };
     },
   };
 }
@@ -87,7 +87,7 @@ function assetOf(name: string, body: Buffer): Asset {
   return {
     name,
     body,
-    hashed: `${name.slice(0, dot)}-${hash}${name.slice(dot)}`,
+    hashedName: `${name.slice(0, dot)}-${hash}${name.slice(dot)}`,
     type: TYPES[name.slice(dot + 1)] ?? "application/octet-stream",
     encoded: (encoding) => (made[encoding] ??= encoding === "br" ? brotli(body) : zip(body, { level: 9 })),
   };

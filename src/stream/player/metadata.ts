@@ -10,14 +10,14 @@ export function metadataRoutes(playerVideo: ReturnType<typeof createPlayerVideos
   return [
     {
       path: "metadata/playerEnhancementInfo.json",
-      want: "page",
+      purpose: "page",
       async handle({ video, sendText }) {
         sendText(JSON.stringify(video.publicDetails), { type: "application/json" });
       },
     },
     {
       path: "metadata/player.json",
-      want: "page",
+      purpose: "page",
       async handle({ video, id, sendText }) {
         sendText(JSON.stringify(await playerVideo(video, id)), { type: "application/json" });
       },

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { type Access, viewerOf } from "../access/index.ts";
-import type { OwnHosts } from "../customers/index.ts";
+import type { AccountHostCheck } from "../customers/index.ts";
 import { cacheControl } from "../delivery/index.ts";
 import { streamErrors } from "../errors.ts";
 import { escapeHtml } from "./document.ts";
@@ -11,11 +11,11 @@ interface OembedRequest {
   access: Pick<Access, "check">;
   base: string;
   ip: string;
-  ownHost: OwnHosts;
+  isAccountHost: AccountHostCheck;
   /** Scheme and host of the request. */
   self: string;
   /** Scheme and host in the response. Caches may serve it to clients that sent a different Host. */
-  shown: string;
+  publicOrigin: string;
   request: IncomingMessage;
   response: ServerResponse;
 }
@@ -32,9 +32,9 @@ export async function answerOembed({
   access,
   base,
   ip,
-  ownHost,
+  isAccountHost,
   self,
-  shown,
+  publicOrigin,
   request,
   response,
 }: OembedRequest): Promise<void> {
@@ -45,9 +45,9 @@ export async function answerOembed({
   if (id === undefined) return answer(404, { error: "url is not the address of a video on this server" });
   try {
     const found = await access.check(id, "page", viewerOf(request.headers, { ip, self }));
-    if (!ownHost(request.headers.host, found.account)) throw streamErrors.videoNotFound({ uid: found.uid });
+    if (!isAccountHost(request.headers.host, found.account)) throw streamErrors.videoNotFound({ uid: found.uid });
     const video = playerVideo(found, id);
-    const here = `${shown}${base}/${id}`;
+    const here = `${publicOrigin}${base}/${id}`;
     const size = fit(video.width > 0 ? video.width : WIDTH, video.height > 0 ? video.height : HEIGHT, {
       width: bound(query.get("maxwidth")),
       height: bound(query.get("maxheight")),
@@ -59,7 +59,7 @@ export async function answerOembed({
         type: "video",
         version: "1.0",
         provider_name: "Reelpost",
-        provider_url: shown,
+        provider_url: publicOrigin,
         title,
         ...size,
         html: `<iframe src="${escapeHtml(`${here}/iframe`)}" title="${escapeHtml(title)}" width="${size.width}" height="${size.height}" style="border:0" allow="accelerometer; gyroscope; autoplay; encrypted-media; picture-in-picture;" allowfullscreen></iframe>`,

@@ -300,7 +300,7 @@ test("sources that fail to compile break only this request, and the next request
   });
   await assert.rejects(assets.get("player.js"), /^Error: no$/);
   broken = false;
-  assert.equal((await assets.get("player.js")).hashed, "player-6b86b273ff34.js");
+  assert.equal((await assets.get("player.js")).hashedName, "player-6b86b273ff34.js");
 });
 
 test("a broadcast is described with its state and whether another one may follow at the same URL", async () => {

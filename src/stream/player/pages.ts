@@ -11,12 +11,12 @@ export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof create
   return [
     {
       path: "iframe",
-      want: "page",
+      purpose: "page",
       handle: async (viewing) => answerPage(assets, viewing, await playerVideo(viewing.video, viewing.id), "embed"),
     },
     {
       path: "watch",
-      want: "page",
+      purpose: "page",
       handle: async (viewing) => answerPage(assets, viewing, await playerVideo(viewing.video, viewing.id), "watch"),
     },
   ];
@@ -54,8 +54,8 @@ async function answerPage(
       body: bodyOf(mode, title, mode === "watch" ? description : undefined),
       head:
         mode === "watch" ? watchHead(viewing, video, title, description) : ['<meta name="robots" content="noindex">'],
-      style: `${root}embed/assets/${style.hashed}`,
-      script: `${root}embed/assets/${script.hashed}`,
+      style: `${root}embed/assets/${style.hashedName}`,
+      script: `${root}embed/assets/${script.hashedName}`,
       config: {
         mode,
         root,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../kernel/index.ts";
 import type { Access } from "../access/index.ts";
-import { createOwnHosts } from "../customers/index.ts";
+import { createAccountHostCheck } from "../customers/index.ts";
 import type { DeliveryRoute } from "../delivery/index.ts";
 import { answerAsset } from "./answer-asset.ts";
 import { type Assets, createAssets } from "./assets.ts";
@@ -61,7 +61,7 @@ export function createPlayer({
   assets = createAssets({ log }),
 }: PlayerOptions): Player {
   const prefix = `${base}/embed/`;
-  const ownHost = createOwnHosts(domain);
+  const isAccountHost = createAccountHostCheck(domain);
   const playerVideo = createPlayerVideos({ isPublished, isRecorded });
   return {
     delivery: [...pageRoutes(assets, playerVideo), ...metadataRoutes(playerVideo)],
@@ -74,9 +74,9 @@ export function createPlayer({
           access,
           base,
           ip: address(request),
-          ownHost,
+          isAccountHost,
           self: origin(request),
-          shown: publicOrigin() ?? origin(request),
+          publicOrigin: publicOrigin() ?? origin(request),
           request,
           response,
         });

@@ -22,8 +22,8 @@ export async function answerUploadPage(
     config: page,
     body: '<main id="upload"></main>',
     head: ['<meta name="robots" content="noindex">'],
-    style: `${root}embed/assets/${style.hashed}`,
-    script: `${root}embed/assets/${script.hashed}`,
+    style: `${root}embed/assets/${style.hashedName}`,
+    script: `${root}embed/assets/${script.hashedName}`,
   });
   response.writeHead(200, {
     "content-type": "text/html; charset=utf-8",

@@ -1,5 +1,5 @@
 import type { MediaRun, MediaRunError, MediaTools } from "../media/index.ts";
-import { isTheFile, malformed, nonVideo } from "./refused.ts";
+import { isFileError, malformed, nonVideo } from "./refused.ts";
 
 /** Description of a file from its headers, which must not be trusted where packets can be counted. */
 export interface FileDescription {
@@ -60,7 +60,7 @@ const MAX_TITLE = 100;
 export type ProbeRunOptions = Pick<MediaRun, "signal" | "urgency">;
 
 /**
- * Runs ffprobe ahead of other jobs: it is fast, and the uploader waits for the video. Throws ProbeRefused for files
+ * Runs ffprobe ahead of other jobs: it is fast, and the uploader waits for the video. Throws ProbeRejected for files
  * that are neither video nor audio.
  */
 export async function describeFile(
@@ -79,9 +79,9 @@ export async function describeFile(
       urgency: "urgent",
     })
     .catch((err: unknown) => {
-      throw isTheFile(err) ? refusalOf(err) : err;
+      throw isFileError(err) ? rejectionOf(err) : err;
     });
-  const { format, streams = [] } = JSON.parse(output.toString("utf8")) as Printed;
+  const { format, streams = [] } = JSON.parse(output.toString("utf8")) as FfprobeOutput;
   if (format?.format_name === undefined) throw nonVideo();
   return {
     format: format.format_name.split(",")[0]!,
@@ -91,7 +91,7 @@ export async function describeFile(
   };
 }
 
-function refusalOf(err: MediaRunError): Error {
+function rejectionOf(err: MediaRunError): Error {
   const options = { cause: err };
   if (/moov atom not found/.test(err.stderr))
     return malformed("It has no index (moov): the file is truncated, or its recording was not finalized.", options);
@@ -101,12 +101,12 @@ function refusalOf(err: MediaRunError): Error {
   return nonVideo(undefined, options);
 }
 
-interface Printed {
+interface FfprobeOutput {
   format?: { format_name?: string; start_time?: string; duration?: string };
-  streams?: PrintedStream[];
+  streams?: FfprobeStream[];
 }
 
-interface PrintedStream {
+interface FfprobeStream {
   index: number;
   id?: string;
   codec_type?: string;
@@ -137,7 +137,7 @@ interface PrintedStream {
   side_data_list?: { rotation?: number | string }[];
 }
 
-function readStream(printed: PrintedStream): StreamDescription {
+function readStream(printed: FfprobeStream): StreamDescription {
   const { disposition = {}, tags = {}, codec_type: kind } = printed;
   return {
     index: printed.index,
@@ -183,7 +183,7 @@ function languageOf(tag: string | undefined): string | undefined {
  * ffmpeg's angle is counter-clockwise; QuickTime's old `rotate` tag is clockwise. Angles other than right angles are
  * ignored.
  */
-function readRotation({ side_data_list: side = [], tags }: PrintedStream): StreamDescription["rotation"] {
+function readRotation({ side_data_list: side = [], tags }: FfprobeStream): StreamDescription["rotation"] {
   const counter = side.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);
   const clockwise = counter === undefined ? (number(tags?.rotate) ?? 0) : -counter;
   const quarters = Math.round(clockwise / 90);

@@ -17,11 +17,11 @@ interface Timing {
 function scan({ scale, at, frames, durations = false }: Timing): TrackScan {
   const scanner = createTrackScanner();
   for (let n = 0; n < frames; n++) {
-    const shown = Math.round(at(n) * scale);
+    const pts = Math.round(at(n) * scale);
     scanner.add({
-      shown,
-      decoded: shown,
-      duration: durations ? Math.round(at(n + 1) * scale) - shown : 0,
+      pts,
+      dts: pts,
+      duration: durations ? Math.round(at(n + 1) * scale) - pts : 0,
       octets: 100,
       key: n % 50 === 0,
     });
@@ -157,8 +157,8 @@ describe("the frame rate", () => {
       fc.property(
         fc.array(
           fc.record({
-            shown: fc.integer({ min: -1e6, max: 1e9 }),
-            decoded: fc.option(fc.integer({ min: -1e6, max: 1e9 }), { nil: undefined }),
+            pts: fc.integer({ min: -1e6, max: 1e9 }),
+            dts: fc.option(fc.integer({ min: -1e6, max: 1e9 }), { nil: undefined }),
             duration: fc.integer({ min: -5, max: 1e9 }),
             octets: fc.nat(),
             key: fc.boolean(),

@@ -30,21 +30,24 @@ const SLOW: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).fl
       ]
     : []),
 ]);
-const OWN = [...SLOW, ...STANDARD];
+const PRESERVED_RATES = [...SLOW, ...STANDARD];
 /** 29.97 and 30 differ by 0.001. */
-const ALIKE = 0.0004;
+const RATE_TOLERANCE = 0.0004;
 /** Up to this rate, a non-standard rate is multiplied, repeating each frame, rather than rounded. */
-const UNHURRIED = 30.01;
+const MAX_MULTIPLIED_RATE = 30.01;
 /** Below this rate, a fraction of a high rate would lose its smoothness. */
-const SMOOTH = 49;
+const MIN_DIVIDED_RATE = 49;
 const MAX_TIMES = 40;
 
 /**
  * Frame rate of a video's renditions: the source rate if it is a standard or low rate, else a multiple or fraction of it that is, else the
  * next higher standard rate; at most 60. `told`: rates from the headers, which are more exact if they agree with the measured rate.
  */
-export function outputRate({ rate, average, brisk, uncertainty }: Cadence, claimedRates: readonly number[]): Fraction {
-  if (rate === undefined) return nextUp(Math.max(average, Math.min(brisk, 30)));
+export function outputRate(
+  { rate, average, upperQuartileRate, uncertainty }: Cadence,
+  claimedRates: readonly number[],
+): Fraction {
+  if (rate === undefined) return nextStandardRate(Math.max(average, Math.min(upperQuartileRate, 30)));
   const exact =
     claimedRates.find((claim) => alike(claim, rate, uncertainty) && ownNear(claim, 0) !== undefined) ?? rate;
   const own = ownNear(exact, exact === rate ? uncertainty : 0);
@@ -56,16 +59,20 @@ export function outputRate({ rate, average, brisk, uncertainty }: Cadence, claim
         : rate > valueOf(STANDARD.at(-1)!)
           ? standardNear(exact / times, uncertainty)
           : undefined;
-    if (fit !== undefined && (rate > UNHURRIED ? valueOf(fit) >= SMOOTH : valueOf(fit) <= UNHURRIED)) return fit;
+    if (
+      fit !== undefined &&
+      (rate > MAX_MULTIPLIED_RATE ? valueOf(fit) >= MIN_DIVIDED_RATE : valueOf(fit) <= MAX_MULTIPLIED_RATE)
+    )
+      return fit;
   }
-  return nextUp(rate);
+  return nextStandardRate(rate);
 }
 
 const valueOf = ({ num, den }: Fraction) => num / den;
-const alike = (a: number, b: number, uncertainty: number) => Math.abs(a / b - 1) <= ALIKE + uncertainty;
+const alike = (a: number, b: number, uncertainty: number) => Math.abs(a / b - 1) <= RATE_TOLERANCE + uncertainty;
 
 const standardNear = (rate: number, uncertainty: number) => near(STANDARD, rate, uncertainty);
-const ownNear = (rate: number, uncertainty: number) => near(OWN, rate, uncertainty);
+const ownNear = (rate: number, uncertainty: number) => near(PRESERVED_RATES, rate, uncertainty);
 
 function near(rates: readonly Fraction[], rate: number, uncertainty: number): Fraction | undefined {
   const distance = (one: Fraction) => Math.abs(valueOf(one) / rate - 1);
@@ -73,8 +80,8 @@ function near(rates: readonly Fraction[], rate: number, uncertainty: number): Fr
   return alike(valueOf(nearest), rate, Math.min(uncertainty, 0.01)) ? nearest : undefined;
 }
 
-const nextUp = (rate: number): Fraction =>
-  STANDARD.find((standard) => valueOf(standard) >= rate * (1 - ALIKE)) ?? STANDARD.at(-1)!;
+const nextStandardRate = (rate: number): Fraction =>
+  STANDARD.find((standard) => valueOf(standard) >= rate * (1 - RATE_TOLERANCE)) ?? STANDARD.at(-1)!;
 
 /** `seconds`: end time of the last frame. */
 export function videoGrid(fps: Fraction, seconds: number): SegmentGrid {

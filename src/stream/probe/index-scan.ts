@@ -5,7 +5,7 @@ import {
   placementOf,
   readMovie,
   type Track,
-  walkSamples,
+  iterateSamples,
 } from "../../protocol/mp4/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
 import type { FileDescription, StreamDescription } from "./describe.ts";
@@ -35,7 +35,7 @@ export async function scanIndex(
     const { movie: bytes, fragmented } = await locateMovie(
       (start, length) => read(source, start, length),
       source.size,
-      { mayBeCutOff: true },
+      { allowTruncated: true },
     );
     const movie = readMovie(bytes);
     const tracks = [video, audio].map((stream) => stream && findTrack(movie, stream));
@@ -77,7 +77,7 @@ function scanTrack(
 ): { scan: TrackScan | undefined; whole: boolean } | undefined {
   const placement = placementOf(track, movie);
   if (placement === undefined || !track.selfContained || track.descriptions.length !== 1) return undefined;
-  const walk = walkSamples(track.samples());
+  const walk = iterateSamples(track.samples());
   if (walk === undefined) return undefined;
   const scanner = createTrackScanner();
   let whole = true;
@@ -87,8 +87,8 @@ function scanTrack(
     // Outside the edit: possibly decoded, but not shown.
     if (!whole || shown + walk.duration <= 0 || shown >= placement.end) continue;
     scanner.add({
-      shown: Math.max(0, shown),
-      decoded: walk.time,
+      pts: Math.max(0, shown),
+      dts: walk.time,
       duration: Math.min(shown + walk.duration, placement.end) - Math.max(0, shown),
       octets: walk.size,
       key: walk.sync,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { streamSettings } from "../media/media.testing.ts";
-import { capOf, createLadder } from "./ladder.ts";
+import { bitrateCapOf, createLadder } from "./ladder.ts";
 
 const usual = streamSettings();
 const all = streamSettings({
@@ -125,5 +125,5 @@ test("has, for any source, even sides not larger than the source, its aspect rat
 });
 
 test("caps increase with the size", () => {
-  for (let short = 2; short < 5000; short += 2) assert.ok(capOf(short) >= capOf(Math.max(2, short - 2)));
+  for (let short = 2; short < 5000; short += 2) assert.ok(bitrateCapOf(short) >= bitrateCapOf(Math.max(2, short - 2)));
 });

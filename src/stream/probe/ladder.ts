@@ -19,7 +19,7 @@ const SAVING = { h264: 1, hevc: 0.7, av1: 0.6 };
 /** Double the frame rate does not need double the bitrate: consecutive frames are similar. */
 const FAST_SURCHARGE = 1.5;
 /** A source that is larger than the largest lower rung by this factor gets a rung of its own size. */
-const WORTH_A_RUNG = 1.15;
+const MIN_RUNG_RATIO = 1.15;
 /** H.264 level 5.2 is limited to 4096; longer sides are used only if 1440p or more is requested. */
 const MAX_SIDE = 4096;
 
@@ -59,7 +59,7 @@ function rungs({ width, height }: LadderSource, wanted: readonly number[]): numb
   const fitting = sorted.filter((short) => short <= own);
   const above = sorted.find((short) => short > own);
   const best = fitting.at(-1);
-  if (best === undefined || (above !== undefined && own >= best * WORTH_A_RUNG)) fitting.push(own);
+  if (best === undefined || (above !== undefined && own >= best * MIN_RUNG_RATIO)) fitting.push(own);
   return fitting;
 }
 
@@ -75,9 +75,10 @@ function rendition(
       ? even(short)
       : Math.min(evenNear(pixels * scale), even(pixels));
   const portrait = width < height;
-  const halved = fps > UNHALVED && short < 720;
+  const halved = fps > MAX_FULL_RATE && short < 720;
   const bitrate =
-    Math.round((capOf(short) * SAVING[codec] * (fps > UNHALVED && !halved ? FAST_SURCHARGE : 1)) / 1000) * 1000;
+    Math.round((bitrateCapOf(short) * SAVING[codec] * (fps > MAX_FULL_RATE && !halved ? FAST_SURCHARGE : 1)) / 1000) *
+    1000;
   const size = { width: side(width, portrait), height: side(height, !portrait) };
   return {
     name: codec === "h264" ? `${short}p` : `${short}p-${codec}`,
@@ -90,9 +91,9 @@ function rendition(
 }
 
 /** Maximum frame rate that every rendition keeps. */
-const UNHALVED = 30.01;
+const MAX_FULL_RATE = 30.01;
 
-export function capOf(short: number): number {
+export function bitrateCapOf(short: number): number {
   const above = CAPS.findIndex(([pixels]) => pixels >= short);
   if (above === -1) return CAPS.at(-1)![1];
   const [pixels, bitrate] = CAPS[above]!;

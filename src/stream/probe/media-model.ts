@@ -13,8 +13,8 @@ import { geometryOf } from "./geometry.ts";
 import { audioGrid, outputRate, videoGrid } from "./grid.ts";
 import type { Scan } from "./index-scan.ts";
 import { createLadder } from "./ladder.ts";
-import { audioPassesThrough, type PassthroughQuestion, videoPassesThrough } from "./passthrough.ts";
-import { malformed, ProbeRefused } from "./refused.ts";
+import { canPassThroughAudio, type PassthroughInput, canPassThroughVideo } from "./passthrough.ts";
+import { malformed, ProbeRejected } from "./refused.ts";
 import type { TrackScan } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
@@ -37,13 +37,13 @@ const SHORTEST = 0.1;
  * If audio continues for longer than this after the last frame, that frame remains on the screen; a shorter excess is
  * the rest of a packet.
  */
-const SOUND_GOES_ON = 0.25;
+const MAX_AUDIO_OVERRUN_SECONDS = 0.25;
 /**
  * Maximum time cut from the start of the audio. Video that begins later starts with its first frame as a still image.
  */
-const A_LITTLE = 0.25;
+const MAX_START_TRIM_SECONDS = 0.25;
 
-/** Throws ProbeRefused if the file is too short, too long or empty. */
+/** Throws ProbeRejected if the file is too short, too long or empty. */
 export function modelOf(
   { key, originalKey, size, description, tracks, scan, clip, watermark }: Probed,
   settings: ModelSettings,
@@ -59,17 +59,17 @@ export function modelOf(
   const geometry = tracks.video && geometryOf(tracks.video);
   const segments = fps === undefined ? audioGrid(duration) : videoGrid(fps, duration);
   const bitrate = pictures === undefined ? 0 : bitrateOf(pictures);
-  const question: PassthroughQuestion = {
+  const question: PassthroughInput = {
     description,
     tracks: { ...(pictures && { video: tracks.video! }), ...(sound && { audio: tracks.audio! }) },
     scan,
     bitrate,
     fps: fps === undefined ? 0 : fps.num / fps.den,
-    changed: start !== 0 || clip !== undefined || watermark !== undefined,
+    isModified: start !== 0 || clip !== undefined || watermark !== undefined,
     ...(geometry && { geometry }),
   };
-  const video = pictures && videoTrack(question, pictures, videoPassesThrough(question, settings));
-  const audio = sound && audioTrack(tracks.audio!, audioPassesThrough(question, settings));
+  const video = pictures && videoTrack(question, pictures, canPassThroughVideo(question, settings));
+  const audio = sound && audioTrack(tracks.audio!, canPassThroughAudio(question, settings));
   return {
     version: 1,
     duration,
@@ -91,7 +91,7 @@ export function modelOf(
 /** Time until the end of the last frame, or of the audio if it continues. */
 function lengthOf(pictures: TrackScan | undefined, sound: TrackScan | undefined): number {
   if (pictures === undefined) return sound!.end;
-  return sound !== undefined && sound.end > pictures.end + SOUND_GOES_ON ? sound.end : pictures.end;
+  return sound !== undefined && sound.end > pictures.end + MAX_AUDIO_OVERRUN_SECONDS ? sound.end : pictures.end;
 }
 
 /**
@@ -100,7 +100,9 @@ function lengthOf(pictures: TrackScan | undefined, sound: TrackScan | undefined)
  */
 function beginningOf(pictures: TrackScan | undefined, fps: Fraction | undefined): number {
   if (pictures === undefined || fps === undefined) return 0;
-  return pictures.start * fps.num >= fps.den / 2 && pictures.start <= A_LITTLE ? round(pictures.start) : 0;
+  return pictures.start * fps.num >= fps.den / 2 && pictures.start <= MAX_START_TRIM_SECONDS
+    ? round(pictures.start)
+    : 0;
 }
 
 function partOf(
@@ -114,12 +116,12 @@ function partOf(
 
 function checkLength(duration: number, { max_duration_seconds: longest }: ModelSettings): void {
   if (!(duration >= SHORTEST - 1e-6))
-    throw new ProbeRefused(
+    throw new ProbeRejected(
       "ERR_DURATION_TOO_SHORT",
       `The video is ${Math.max(0, duration).toFixed(3)} seconds long; at least ${SHORTEST} are required.`,
     );
   if (duration > longest)
-    throw new ProbeRefused(
+    throw new ProbeRejected(
       "ERR_DURATION_EXCEED_CONSTRAINT",
       `The video is ${Math.ceil(duration)} seconds long; at most ${longest} are allowed.`,
     );
@@ -128,7 +130,7 @@ function checkLength(duration: number, { max_duration_seconds: longest }: ModelS
 const bitrateOf = ({ octets, start, end }: TrackScan) => Math.round((octets * 8) / Math.max(end - start, SHORTEST));
 
 function videoTrack(
-  { tracks: { video }, bitrate, geometry }: PassthroughQuestion,
+  { tracks: { video }, bitrate, geometry }: PassthroughInput,
   { keyframeInterval }: TrackScan,
   passthrough: boolean,
 ): VideoTrack {

@@ -6,7 +6,7 @@ import type { MediaTools } from "../media/index.ts";
 import { createScratch } from "../scratch.ts";
 import type { FileDescription, ProbeRunOptions, StreamDescription } from "./describe.ts";
 import { isInterlaced } from "./geometry.ts";
-import { isTheFile, malformed } from "./refused.ts";
+import { isFileError, malformed } from "./refused.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
 /** Containers in which seeking reads everything up to the position, or estimates it. */
@@ -57,7 +57,7 @@ interface MezzanineDeps {
 /** Minimum disk throughput assumed for timeouts, in bytes per millisecond. */
 const OCTETS_PER_MS = 10_000;
 const MAX_ENCODE_MS = 6 * 3_600_000;
-const TOO_BIG = 1.5;
+const MAX_COPY_SIZE_RATIO = 1.5;
 
 export const needsMezzanine = (description: FileDescription): boolean =>
   WITHOUT_INDEX.has(description.format) || isRecording(description);
@@ -67,9 +67,9 @@ type MezzanineMode = "copy" | "encode";
 /**
  * Creates a file with the same video and audio and an index: copied if a container supports the codecs, otherwise (or
  * if required by `mode`) encoded at visually lossless quality. Resolves with the object key,
- * `stream/<uid>/mezzanine.<container>`. Throws ProbeRefused.
+ * `stream/<uid>/mezzanine.<container>`. Throws ProbeRejected.
  */
-export async function makeMezzanine(
+export async function createMezzanine(
   { tools, objects, folder }: MezzanineDeps,
   uid: string,
   path: string,
@@ -78,7 +78,7 @@ export async function makeMezzanine(
   options: ProbeRunOptions,
   mode: MezzanineMode = "copy",
 ): Promise<string> {
-  const { path: work, remove } = await createScratch(folder).make("mezzanine");
+  const { path: work, remove } = await createScratch(folder).create("mezzanine");
   try {
     for (const plan of plansFor(tracks, mode)) {
       const file = join(work, `out.${plan.extension}`);
@@ -103,13 +103,13 @@ export async function makeMezzanine(
           writes: work,
           wallMs: plan.encodes ? MAX_ENCODE_MS : 60_000 + size / OCTETS_PER_MS,
           cpuSeconds: MAX_ENCODE_MS / 1000,
-          fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : TOO_BIG))),
+          fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : MAX_COPY_SIZE_RATIO))),
           ...options,
           // Encoding may take hours, while other jobs take only moments.
           ...(plan.encodes && { urgency: "background" }),
         });
       } catch (err) {
-        if (!isTheFile(err)) throw err;
+        if (!isFileError(err)) throw err;
         if (plan.last) throw malformed("Its packets cannot be ordered.", { cause: err });
         continue;
       }

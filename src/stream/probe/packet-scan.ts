@@ -1,7 +1,7 @@
 import type { MediaTools } from "../media/index.ts";
 import type { FileDescription, ProbeRunOptions } from "./describe.ts";
 import type { Scan } from "./index-scan.ts";
-import { isTheFile, malformed } from "./refused.ts";
+import { isFileError, malformed } from "./refused.ts";
 import { createTrackScanner } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
@@ -11,7 +11,7 @@ const MAX_LINE = 4096;
 /** Minimum disk throughput assumed for timeouts. */
 const OCTETS_PER_MS = 20_000;
 
-/** Reads every packet of the file once, without decoding. Throws ProbeRefused if it cannot be read. */
+/** Reads every packet of the file once, without decoding. Throws ProbeRejected if it cannot be read. */
 export async function scanPackets(
   tools: MediaTools,
   path: string,
@@ -34,7 +34,7 @@ export async function scanPackets(
     .ffprobe({ args, reads: [path], wallMs, cpuSeconds: wallMs / 1000, onOutput: lines, ...options })
     .catch((err: unknown) => {
       // Data read before the error is used.
-      if (!isTheFile(err)) throw err;
+      if (!isFileError(err)) throw err;
     });
   const scanOf = (stream: ChosenTracks["video"]) => stream && scanners.get(stream.index)!.result(stream.tick, zero);
   const [videoScan, audioScan] = [scanOf(video), scanOf(audio)];
@@ -52,8 +52,8 @@ function addLine(scanners: Scanners, line: string): void {
   const [shown, decoded] = [Number(pts), Number(dts)];
   if (Number.isNaN(shown) && Number.isNaN(decoded)) return;
   scanner.add({
-    shown: Number.isNaN(shown) ? decoded : shown,
-    decoded: Number.isNaN(decoded) ? undefined : decoded,
+    pts: Number.isNaN(shown) ? decoded : shown,
+    dts: Number.isNaN(decoded) ? undefined : decoded,
     duration: Number(duration) || 0,
     octets: Number(size) || 0,
     key: flags[0] === "K",

@@ -2,10 +2,10 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { FileDescription } from "./describe.ts";
 import type { Geometry } from "./geometry.ts";
 import type { Scan } from "./index-scan.ts";
-import { capOf } from "./ladder.ts";
+import { bitrateCapOf } from "./ladder.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
-export interface PassthroughQuestion {
+export interface PassthroughInput {
   description: FileDescription;
   tracks: ChosenTracks;
   scan: Scan;
@@ -14,7 +14,7 @@ export interface PassthroughQuestion {
   /** Frames per second of the grid. */
   fps: number;
   /** True if a watermark is burned in or only a clip is shown. */
-  changed: boolean;
+  isModified: boolean;
 }
 
 /** Profiles that every player supports; they exclude High 10 and 4:4:4. */
@@ -24,21 +24,21 @@ const MAX_GOP = 10;
  * A source with more than this multiple of the bitrate cap for its size is too heavy for viewers; a source below the
  * floor never is.
  */
-const BURDEN = 3;
+const MAX_BITRATE_FACTOR = 3;
 const FLOOR = 3_000_000;
 /** ffmpeg expresses levels in tenths. */
 const HIGHEST_LEVEL = 52;
 /** A source that begins later than the audio by more than this, or in the middle of a GOP, needs additional frames. */
-const AT_ONCE = 0.05;
+const MAX_START_DELAY_SECONDS = 0.05;
 
 /** True if segments can be cut from the source video without encoding and every player can decode them. */
-export function videoPassesThrough(
-  { description, tracks: { video }, scan, geometry, bitrate, fps, changed }: PassthroughQuestion,
+export function canPassThroughVideo(
+  { description, tracks: { video }, scan, geometry, bitrate, fps, isModified }: PassthroughInput,
   { passthrough, ladder }: Pick<Settings["stream"], "passthrough" | "ladder">,
 ): boolean {
   if (
     !passthrough ||
-    changed ||
+    isModified ||
     description.format !== "mov" ||
     !scan.indexed ||
     video === undefined ||
@@ -55,29 +55,29 @@ export function videoPassesThrough(
     !geometry.interlaced &&
     video.rotation === 0 &&
     geometry.squarePixels &&
-    scan.video.beginsWithKey &&
-    scan.video.start < AT_ONCE &&
+    scan.video.startsWithKeyFrame &&
+    scan.video.start < MAX_START_DELAY_SECONDS &&
     scan.video.keyframeInterval <= MAX_GOP &&
     (scan.video.cadence.rate ?? scan.video.cadence.average) <= fps * 1.01 &&
     short <= Math.max(...ladder.map((name) => Number.parseInt(name, 10))) &&
-    bitrate <= Math.max(FLOOR, capOf(short) * BURDEN * (fps > 30.01 ? 1.5 : 1))
+    bitrate <= Math.max(FLOOR, bitrateCapOf(short) * MAX_BITRATE_FACTOR * (fps > 30.01 ? 1.5 : 1))
   );
 }
 
 /** True if segments can be cut from the source audio in the same way: AAC-LC, at most stereo. */
-export function audioPassesThrough(
-  { description, tracks: { audio }, scan, changed }: PassthroughQuestion,
+export function canPassThroughAudio(
+  { description, tracks: { audio }, scan, isModified }: PassthroughInput,
   { passthrough }: Pick<Settings["stream"], "passthrough">,
 ): boolean {
   return (
     passthrough &&
-    !changed &&
+    !isModified &&
     description.format === "mov" &&
     scan.indexed &&
     scan.audio !== undefined &&
     audio?.codec === "aac" &&
     audio.profile === "LC" &&
     audio.channels <= 2 &&
-    scan.audio.start < AT_ONCE
+    scan.audio.start < MAX_START_DELAY_SECONDS
   );
 }

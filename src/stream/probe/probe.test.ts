@@ -10,7 +10,7 @@ import { UserError } from "../../kernel/index.ts";
 import { streamSettings } from "../media/media.testing.ts";
 import { MediaRunError } from "../media/run-error.ts";
 import { createProbe, type ProbedVideo } from "./probe.ts";
-import { ProbeRefused } from "./refused.ts";
+import { ProbeRejected } from "./refused.ts";
 import { framesOnGrid, openProbe, probed, refused, rungs } from "./probe.testing.ts";
 
 async function fakeProgram(t: TestContext, script: string): Promise<string> {
@@ -120,7 +120,7 @@ describe("a corrupt file", needsFfmpeg, () => {
     }
     await assert.rejects(
       probeFile(await copies(120, "mkv")),
-      (err) => err instanceof ProbeRefused && ["ERR_MALFORMED_VIDEO", "ERR_NON_VIDEO"].includes(err.code),
+      (err) => err instanceof ProbeRejected && ["ERR_MALFORMED_VIDEO", "ERR_NON_VIDEO"].includes(err.code),
     );
   });
 
@@ -229,7 +229,7 @@ test("errors unrelated to the file are not attributed to it", needsFfmpeg, async
   const closed = await openProbe(t);
   await closed.tools.ready();
   await closed.tools.close();
-  await assert.rejects(closed.probeFile(path), (err) => !(err instanceof ProbeRefused));
+  await assert.rejects(closed.probeFile(path), (err) => !(err instanceof ProbeRejected));
 });
 
 test("a full disk is not attributed to the file", needsFfmpeg, async (t) => {
@@ -240,7 +240,7 @@ test("a full disk is not attributed to the file", needsFfmpeg, async (t) => {
   await objects.put("stream/a/source", await readFile(await clip(mediaClips.transportStream)));
   const video: ProbedVideo = { uid: "a", sourceKey: "stream/a/source", watermark: null };
   disk.fill();
-  await assert.rejects(probe.probe(video), (err) => !(err instanceof ProbeRefused));
+  await assert.rejects(probe.probe(video), (err) => !(err instanceof ProbeRejected));
   disk.free();
   assert.equal((await probe.probe(video)).segments.frames, 120);
   assert.deepEqual(await readdir(disk.folder), []);

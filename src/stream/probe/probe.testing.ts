@@ -12,7 +12,7 @@ import type { MediaTools } from "../media/port.ts";
 import type { MediaModel } from "../model.ts";
 import type { ErrorReason } from "../videos/video.ts";
 import { createProbe, type ProbedVideo } from "./probe.ts";
-import { ProbeRefused } from "./refused.ts";
+import { ProbeRejected } from "./refused.ts";
 
 interface ProbeWorld {
   tools: MediaTools;
@@ -48,7 +48,7 @@ export async function openProbe(t: TestContext, given: NonNullable<SettingsInput
 export const refused =
   (code: ErrorReason, words = /./) =>
   (err: unknown) => {
-    assert.ok(err instanceof ProbeRefused, String(err));
+    assert.ok(err instanceof ProbeRejected, String(err));
     assert.deepEqual([err.code, words.test(err.message)], [code, true], err.message);
     return true;
   };

@@ -6,7 +6,7 @@ import type { BurnedWatermark, MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
 import { describeFile, type FileDescription, type ProbeRunOptions } from "./describe.ts";
 import { type Scan, scanIndex } from "./index-scan.ts";
-import { makeMezzanine, needsMezzanine } from "./mezzanine.ts";
+import { createMezzanine, needsMezzanine } from "./mezzanine.ts";
 import { modelOf } from "./media-model.ts";
 import { scanPackets } from "./packet-scan.ts";
 import { malformed, nonVideo } from "./refused.ts";
@@ -15,7 +15,7 @@ import { type ChosenTracks, chooseTracks } from "./tracks.ts";
 export interface Probe {
   /**
    * Analyses the uploaded file and plans its processing. Stores `stream/<uid>/mezzanine.*` if the file has no index.
-   * Idempotent. Throws ProbeRefused (refused.ts) if the file is the cause; otherwise MediaRunError, UserError
+   * Idempotent. Throws ProbeRejected (refused.ts) if the file is the cause; otherwise MediaRunError, UserError
    * (mediaToolsMissing) or StoreError.
    */
   probe(video: ProbedVideo, options?: { signal?: AbortSignal }): Promise<MediaModel>;
@@ -33,7 +33,7 @@ interface ProbeDeps {
   watermark?: (video: ProbedVideo) => Promise<BurnedWatermark | undefined>;
 }
 
-interface Looked {
+interface ScannedFile {
   key: string;
   size: number;
   description: FileDescription;
@@ -46,10 +46,10 @@ interface Looked {
  * encoded as a whole.
  */
 const FAR_KEYFRAME_S = 45;
-const SHORT_ENOUGH_S = 90;
+const SHORT_VIDEO_SECONDS = 90;
 
 export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeDeps): Probe {
-  async function look(key: string, options: ProbeRunOptions): Promise<Looked> {
+  async function look(key: string, options: ProbeRunOptions): Promise<ScannedFile> {
     const [source, path] = await Promise.all([objects.open(key), objects.file(key)]);
     if (source === undefined || path === undefined) throw new Fault(`the object ${key} is to be probed and not there`);
     if (source.size === 0) throw nonVideo("It is empty.");
@@ -63,15 +63,15 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
     return { key, size: source.size, description, tracks, scan };
   }
 
-  async function remade(
+  async function createAndScanMezzanine(
     video: ProbedVideo,
-    looked: Looked,
+    looked: ScannedFile,
     options: ProbeRunOptions,
     mode: "copy" | "encode",
-  ): Promise<Looked> {
+  ): Promise<ScannedFile> {
     const path = await objects.file(looked.key);
     if (path === undefined) throw new Fault(`the object ${looked.key} has gone while it was probed`);
-    const key = await makeMezzanine(
+    const key = await createMezzanine(
       { tools, objects, folder },
       video.uid,
       path,
@@ -93,15 +93,21 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
       if (video.sourceKey === null) throw new Fault(`video ${video.uid} is to be probed before it is uploaded`);
       const options: ProbeRunOptions = { urgency: "soon", ...(signal && { signal }) };
       const uploaded = await look(video.sourceKey, options);
-      const looked = needsMezzanine(uploaded.description) ? await remade(video, uploaded, options, "copy") : uploaded;
+      const looked = needsMezzanine(uploaded.description)
+        ? await createAndScanMezzanine(video, uploaded, options, "copy")
+        : uploaded;
       const { scan } = looked;
       if (scan.video === undefined && scan.audio === undefined) throw malformed("It has no packets.");
       const known = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
       // Videos that are too long are rejected before the whole file would be encoded.
       const model = modelOf({ ...looked, ...known }, settings);
-      if (scan.video === undefined || scan.video.keyframeInterval <= FAR_KEYFRAME_S || scan.video.end <= SHORT_ENOUGH_S)
+      if (
+        scan.video === undefined ||
+        scan.video.keyframeInterval <= FAR_KEYFRAME_S ||
+        scan.video.end <= SHORT_VIDEO_SECONDS
+      )
         return model;
-      return modelOf({ ...(await remade(video, looked, options, "encode")), ...known }, settings);
+      return modelOf({ ...(await createAndScanMezzanine(video, looked, options, "encode")), ...known }, settings);
     },
   };
 }

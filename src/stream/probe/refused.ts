@@ -2,8 +2,8 @@ import { MediaRunError } from "../media/index.ts";
 import type { ErrorReason } from "../videos/index.ts";
 
 /** The file is not a playable video; probing again would give the same result. `message` is shown to its owner. */
-export class ProbeRefused extends Error {
-  override readonly name = "ProbeRefused";
+export class ProbeRejected extends Error {
+  override readonly name = "ProbeRejected";
   readonly code: ErrorReason;
 
   constructor(code: ErrorReason, text: string, options?: ErrorOptions) {
@@ -13,9 +13,9 @@ export class ProbeRefused extends Error {
 }
 
 export const nonVideo = (detail?: string, options?: ErrorOptions) =>
-  new ProbeRefused("ERR_NON_VIDEO", withDetail("The file was not recognized as a valid video file.", detail), options);
+  new ProbeRejected("ERR_NON_VIDEO", withDetail("The file was not recognized as a valid video file.", detail), options);
 export const malformed = (detail?: string, options?: ErrorOptions) =>
-  new ProbeRefused(
+  new ProbeRejected(
     "ERR_MALFORMED_VIDEO",
     withDetail("The video was deemed to be corrupted or malformed.", detail),
     options,
@@ -33,6 +33,6 @@ const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many
  * True if the run failed because of the file: a read error, or excessive resource use. A run that was killed or timed
  * out may have been affected by load on the machine.
  */
-export const isTheFile = (err: unknown): err is MediaRunError =>
+export const isFileError = (err: unknown): err is MediaRunError =>
   err instanceof MediaRunError &&
   (["output", "memory"].includes(err.reason) || (err.reason === "failed" && !SYSTEM.test(err.stderr)));

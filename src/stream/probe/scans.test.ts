@@ -49,8 +49,8 @@ function alike(index: TrackScan | undefined, packets: TrackScan | undefined, kin
   const slack = kind === "audio" ? 0.05 : 1e-6;
   if (kind === "video")
     assert.deepEqual(
-      [index.packets, index.octets, index.beginsWithKey],
-      [packets.packets, packets.octets, packets.beginsWithKey],
+      [index.packets, index.octets, index.startsWithKeyFrame],
+      [packets.packets, packets.octets, packets.startsWithKeyFrame],
       about,
     );
   for (const [a, b] of [

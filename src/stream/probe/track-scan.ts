@@ -8,7 +8,7 @@ export interface TrackScan {
   /** Longest time from one key packet to the next, or to the end. */
   keyframeInterval: number;
   /** Whether the first packet is a key packet. */
-  beginsWithKey: boolean;
+  startsWithKeyFrame: boolean;
   cadence: Cadence;
 }
 
@@ -22,16 +22,16 @@ export interface Cadence {
   /** Average packets per second. */
   average: number;
   /** A rate that at least a quarter of the packets reach. */
-  brisk: number;
+  upperQuartileRate: number;
   /** Relative uncertainty of `rate`. */
   uncertainty: number;
 }
 
 /** In the track's timescale. */
 interface Packet {
-  shown: number;
+  pts: number;
   /** Undefined if unknown. */
-  decoded: number | undefined;
+  dts: number | undefined;
   /** 0 if unknown. */
   duration: number;
   octets: number;
@@ -57,7 +57,7 @@ export function createTrackScanner(): TrackScanner {
   let [firstDecoded, lastDecoded, decodings]: [number | undefined, number, number] = [undefined, 0, 0];
   let lastKey: number | undefined;
   let longest = 0;
-  let beginsWithKey = false;
+  let startsWithKeyFrame = false;
 
   function addDistance(distance: number) {
     const before = distances.get(distance);
@@ -74,17 +74,17 @@ export function createTrackScanner(): TrackScanner {
   }
 
   return {
-    add({ shown, decoded, duration, octets: size, key }) {
-      if (packets === 0) beginsWithKey = key;
+    add({ pts, dts, duration, octets: size, key }) {
+      if (packets === 0) startsWithKeyFrame = key;
       packets++;
       octets += size;
-      if (decoded !== undefined) follow(decoded);
-      start = Math.min(start, shown);
-      lastShown = Math.max(lastShown, shown);
-      if (duration > 0) end = Math.max(end, shown + duration);
+      if (dts !== undefined) follow(dts);
+      start = Math.min(start, pts);
+      lastShown = Math.max(lastShown, pts);
+      if (duration > 0) end = Math.max(end, pts + duration);
       if (key) {
-        if (lastKey !== undefined) longest = Math.max(longest, shown - lastKey);
-        lastKey = shown;
+        if (lastKey !== undefined) longest = Math.max(longest, pts - lastKey);
+        lastKey = pts;
       }
     },
     result(tick, zero) {
@@ -97,7 +97,7 @@ export function createTrackScanner(): TrackScanner {
         octets,
         start: start * tick - zero,
         end: over * tick - zero,
-        beginsWithKey,
+        startsWithKeyFrame,
         keyframeInterval: Math.max(longest, over - (lastKey ?? start)) * tick,
         cadence: cadenceOf(distances, others, mean, tick),
       };
@@ -115,9 +115,9 @@ function usual(distances: ReadonlyMap<number, number>): number | undefined {
 function cadenceOf(distances: ReadonlyMap<number, number>, others: number, mean: number, tick: number): Cadence {
   const total = [...distances.values()].reduce((sum, count) => sum + count, others);
   const average = mean > 0 ? 1 / (mean * tick) : 0;
-  if (total === 0) return { average, brisk: average, uncertainty: 1 };
+  if (total === 0) return { average, upperQuartileRate: average, uncertainty: 1 };
   const sorted = [...distances].sort(([a], [b]) => a - b);
-  const brisk = 1 / (atShare(sorted, total, 0.25) * tick);
+  const upperQuartileRate = 1 / (atShare(sorted, total, 0.25) * tick);
   const base = usual(distances)!;
   // Timestamps are rounded to ticks (a millisecond in Matroska) at both ends of a distance.
   const slack = Math.max(1.5, base * 0.02);
@@ -129,8 +129,8 @@ function cadenceOf(distances: ReadonlyMap<number, number>, others: number, mean:
     counted += count * steps;
     sum += distance * count;
   }
-  if (inRhythm < total * RHYTHMIC) return { average, brisk, uncertainty: 1 };
-  return { rate: counted / (sum * tick), average, brisk, uncertainty: 1.5 / Math.max(sum, 1) };
+  if (inRhythm < total * RHYTHMIC) return { average, upperQuartileRate, uncertainty: 1 };
+  return { rate: counted / (sum * tick), average, upperQuartileRate, uncertainty: 1.5 / Math.max(sum, 1) };
 }
 
 function atShare(sorted: [number, number][], total: number, share: number): number {

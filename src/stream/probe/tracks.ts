@@ -18,13 +18,13 @@ const MAX_SUBTITLES = 50;
 const TEXT = new Set(["subrip", "srt", "mov_text", "webvtt", "ass", "ssa", "text"]);
 
 /** MAX_PIXELS in readable form. ffprobe reports nothing about larger frames, because it must not decode them. */
-const MOST = "8192x4320";
+const MAX_FRAME_SIZE = "8192x4320";
 /** Image codecs: such a stream alongside audio is a cover image, regardless of its flags. */
 const STILLS = new Set(["mjpeg", "png", "bmp", "webp", "tiff", "gif"]);
 
 /**
  * The video and audio to be shown: the file's default tracks, or else the largest video and the first audio. Throws
- * ProbeRefused.
+ * ProbeRejected.
  */
 export function chooseTracks({ streams }: FileDescription): ChosenTracks {
   const audio = prefer(
@@ -40,22 +40,22 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
   const video = prefer(moving, (a, b) => b.width * b.height - a.width * a.height || a.index - b.index);
   if (video === undefined && audio === undefined) throw nonVideo("It has neither video nor audio.");
   if (video !== undefined) checkVideo(video);
-  const isHeard = ({ codec, channels, sampleRate }: StreamDescription) =>
+  const isSupportedAudio = ({ codec, channels, sampleRate }: StreamDescription) =>
     codec !== undefined && channels > 0 && sampleRate > 0;
-  const heard = audio !== undefined && isHeard(audio) ? audio : undefined;
+  const supportedAudio = audio !== undefined && isSupportedAudio(audio) ? audio : undefined;
   const moreAudio =
-    heard === undefined
+    supportedAudio === undefined
       ? []
       : streams
-          .filter((stream) => stream.kind === "audio" && stream !== heard && isHeard(stream))
+          .filter((stream) => stream.kind === "audio" && stream !== supportedAudio && isSupportedAudio(stream))
           .slice(0, MAX_MORE_AUDIO);
   const subtitles = streams
     .filter((stream) => stream.kind === "other" && TEXT.has(stream.codec ?? "") && !stream.isForced)
     .slice(0, MAX_SUBTITLES);
-  if (video === undefined && heard === undefined) throw malformed("Its audio format is not supported.");
+  if (video === undefined && supportedAudio === undefined) throw malformed("Its audio format is not supported.");
   return {
     ...(video && { video }),
-    ...(heard && { audio: heard }),
+    ...(supportedAudio && { audio: supportedAudio }),
     ...(moreAudio.length > 0 && { moreAudio }),
     ...(subtitles.length > 0 && { subtitles }),
   };
@@ -67,7 +67,7 @@ const prefer = (streams: StreamDescription[], order: (a: StreamDescription, b: S
 function checkVideo(video: StreamDescription): void {
   if (video.codec === undefined) throw malformed("Its video format is not supported.");
   if (video.width * video.height > MAX_PIXELS)
-    throw malformed(`Its frames have ${video.width}x${video.height} pixels, more than ${MOST}.`);
+    throw malformed(`Its frames have ${video.width}x${video.height} pixels, more than ${MAX_FRAME_SIZE}.`);
   if (video.width < 1 || video.height < 1 || video.pixelFormat === undefined)
-    throw malformed(`Its frame size or pixel format is unknown, or its frames have more than ${MOST}.`);
+    throw malformed(`Its frame size or pixel format is unknown, or its frames have more than ${MAX_FRAME_SIZE}.`);
 }

@@ -45,7 +45,7 @@ test(
     let frames = 0;
     for (let n = 0; n < video.model!.segments.count; n++) {
       const parts = await Promise.all(
-        (["init", n] as const).map(async (part) => (await segments.stored(video, "90p", part))!.bytes()),
+        (["init", n] as const).map(async (part) => (await segments.findStored(video, "90p", part))!.bytes()),
       );
       await objects.put(`x/${n}`, Buffer.concat(parts));
       frames += await countFrames((await objects.file(`x/${n}`))!);

@@ -55,7 +55,7 @@ for (const [name, { recipe, filter, size }] of Object.entries(uploads)) {
     const rung = video.model!.ladder.at(-1)!;
     const parts = await Promise.all(
       (["init", ...Array.from({ length: video.model!.segments.count }, (_, n) => n)] as const).map(async (n) =>
-        (await segments.stored(video, rung.name, n))!.bytes(),
+        (await segments.findStored(video, rung.name, n))!.bytes(),
       ),
     );
     const made = join(folder, "made.mp4");

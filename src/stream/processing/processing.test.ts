@@ -21,8 +21,8 @@ test("an upload becomes playable, then ready, with every listed segment present"
   const uid = await upload(await clip({ ...mediaClips.ntsc, size: "640x360" }));
   const playable = await until(uid, ({ readyToStream }) => readyToStream);
   assert.equal(playable.state, "inprogress");
-  assert.ok(await segments.stored(playable, "360p", 0));
-  assert.ok(await segments.stored(playable, "audio", 0));
+  assert.ok(await segments.findStored(playable, "360p", 0));
+  assert.ok(await segments.findStored(playable, "audio", 0));
   const { model, state, pctComplete } = await until(uid, (video) => video.state === "ready");
   assert.deepEqual([state, pctComplete, model!.ladder.map(({ name }) => name)], ["ready", 100, ["240p", "360p"]]);
   assert.equal(model!.segments.frames, await countFrames(await clip({ ...mediaClips.ntsc, size: "640x360" })));

@@ -64,7 +64,7 @@ export async function openProcessing(t: Pick<TestContext, "after">, options: Pro
     log: silentLog,
     concurrency: 2,
     scratch: join(folder, "scratch"),
-    isThere: async (uid) => (await videos.find(uid)) !== undefined,
+    videoExists: async (uid) => (await videos.find(uid)) !== undefined,
     ...options.segments,
   });
   const processing = createProcessing({

@@ -1,18 +1,18 @@
 import { availableParallelism } from "node:os";
 import type { Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { type SegmentsModule, VideoGone } from "../encode/index.ts";
+import { type SegmentsModule, VideoDeleted } from "../encode/index.ts";
 import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/index.ts";
 import type { Probe } from "../probe/index.ts";
 import { exceedsLimit, PROCESS_JOB, SETTLED, type Video, type Videos } from "../videos/index.ts";
 import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
-import { judge } from "./failure.ts";
+import { classifyFailure } from "./failure.ts";
 
 export interface ProcessingDeps {
   videos: Pick<Videos, "find" | "modelled" | "playable" | "progress" | "finished" | "failed">;
   probe: Probe;
-  segments: Pick<SegmentsModule, "get" | "fill" | "fillInits">;
+  segments: Pick<SegmentsModule, "get" | "encodeMissing" | "encodeInits">;
   jobs: Jobs;
   objects: ObjectStore;
   log: Log;
@@ -22,9 +22,9 @@ export interface ProcessingDeps {
    * Adds the uploaded file's audio tracks and subtitles before the video can be played. Idempotent. If absent, they are
    * ignored.
    */
-  adoptTracks?: (video: Video) => Promise<void>;
+  importEmbeddedTracks?: (video: Video) => Promise<void>;
   /** Maximum number of videos that are probed concurrently. Default: one per processor, at least two. */
-  beginnings?: number;
+  maxConcurrentProbes?: number;
   /** Maximum number of chunks that are encoded concurrently. 0 (default): one per two processors. */
   encoders?: number;
   /** Time after which the work of a dead process is reassigned. Default 20 s. */
@@ -55,14 +55,14 @@ const MAX_FAILURES = 1000;
  */
 export function createProcessing({
   videos,
-  adoptTracks,
+  importEmbeddedTracks,
   probe,
   segments,
   jobs,
   objects,
   log,
   source,
-  beginnings = Math.max(2, availableParallelism()),
+  maxConcurrentProbes = Math.max(2, availableParallelism()),
   encoders = 0,
   leaseMs = LEASE_MS,
 }: ProcessingDeps): Processing {
@@ -73,13 +73,13 @@ export function createProcessing({
   const failures = new Map<string, number>();
 
   /** The video, if it needs processing. */
-  async function open(uid: string): Promise<Video | undefined> {
+  async function findUnfinished(uid: string): Promise<Video | undefined> {
     const video = await videos.find(uid);
     return video === undefined || SETTLED.has(video.state) || video.sourceKey === null ? undefined : video;
   }
 
-  async function begin({ uid }: { uid: string }, signal: AbortSignal): Promise<void> {
-    const opened = await open(uid);
+  async function processUpload({ uid }: { uid: string }, signal: AbortSignal): Promise<void> {
+    const opened = await findUnfinished(uid);
     if (opened === undefined) return;
     const model = opened.model ?? (await probe.probe(opened, { signal }));
     const probed: Video = { ...opened, model };
@@ -92,11 +92,11 @@ export function createProcessing({
     started.catch(() => {});
     const video = opened.model === null ? await videos.modelled(uid, model) : opened;
     if (video === undefined) return refused.abort();
-    await adoptTracks?.(video);
+    await importEmbeddedTracks?.(video);
     await started;
     await videos.playable(uid);
     await enqueueChunks(uid, model);
-    await segments.fillInits(probed, { signal });
+    await segments.encodeInits(probed, { signal });
   }
 
   /** Runs until a player can start: missing segments at the start are encoded before anything else. */
@@ -105,7 +105,7 @@ export function createProcessing({
     if ((await source?.of(video)) !== undefined) return;
     const first = firstRung(ladder)?.name;
     // Without prefetch: the first chunk comes next, unless a viewer requests segments.
-    const options = { signal, ahead: false };
+    const options = { signal, lookahead: false };
     await Promise.all([
       first && segments.get(video, first, 0, options),
       audio && segments.get(video, MAIN_AUDIO, 0, options),
@@ -126,25 +126,25 @@ export function createProcessing({
   }
 
   async function fillChunk({ uid, chunk }: { uid: string; chunk: number }, signal: AbortSignal): Promise<void> {
-    const video = await open(uid);
+    const video = await findUnfinished(uid);
     if (video?.model == null) return;
     const { model } = video;
     const done = await checkpoints.done(uid);
     if (!done.has(chunk)) {
       const before = [...done].reduce((sum, other) => sum + chunkWork(model, other), 0);
       let kept = 0;
-      const tell = () =>
+      const reportProgress = () =>
         void videos
           .progress(uid, (100 * (before + kept)) / allWork(model))
           .catch((err: unknown) => log.warn({ err, video: uid }, "stream: failed to store the progress of a video"));
-      const missing = await segments.fill(video, chunkSegments(model, chunk), {
+      const missing = await segments.encodeMissing(video, chunkSegments(model, chunk), {
         signal,
-        onKept: () => (kept++, tell()),
+        onStored: () => (kept++, reportProgress()),
       });
       log.debug({ video: uid, chunk, missing }, "stream: chunk encoded");
       await checkpoints.mark(uid, chunk);
       kept = chunkWork(model, chunk);
-      tell();
+      reportProgress();
     }
     // Other processes may have finished their chunks in the meantime: the last process to finish sees all of them.
     if ((await checkpoints.done(uid)).size >= chunkCount(model)) await finish(uid);
@@ -165,11 +165,11 @@ export function createProcessing({
         failures.delete(job.id);
       } catch (err) {
         // Processing is no longer needed, or another process is doing it, or it will be done after the restart.
-        if (err instanceof VideoGone || (await videos.find(uid)) === undefined)
+        if (err instanceof VideoDeleted || (await videos.find(uid)) === undefined)
           return void (await checkpoints.clear(uid));
         if (signal.aborted) throw err;
         const count = (failures.get(job.id) ?? 0) + 1;
-        const verdict = judge(err, count);
+        const verdict = classifyFailure(err, count);
         failures.delete(job.id);
         if (verdict.kind === "again") {
           failures.set(job.id, count);
@@ -187,8 +187,8 @@ export function createProcessing({
       workers.push(
         jobs.work(
           PROCESS_JOB,
-          { concurrency: beginnings, leaseMs, backoff },
-          handler("the beginning of a video", begin),
+          { concurrency: maxConcurrentProbes, leaseMs, backoff },
+          handler("the beginning of a video", processUpload),
         ),
         jobs.work(CHUNK_JOB, { concurrency: encoderSlots, leaseMs, backoff }, handler("a part of a video", fillChunk)),
       );

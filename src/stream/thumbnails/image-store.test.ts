@@ -27,7 +27,7 @@ test("limits the stored image bytes per video across processes; images above the
     },
   } as unknown as ObjectStore;
   for (let life = 0; life < 2; life++) {
-    const store = createImageStore({ objects, exists: async () => true, log: silentLog, mostOctets: 250 });
+    const store = createImageStore({ objects, exists: async () => true, log: silentLog, maxStoredBytes: 250 });
     for (let n = 0; n < 5; n++)
       assert.equal((await store.get("a", `${life}-${n}.gif`, async () => Buffer.alloc(100))).size, 100);
     assert.equal(kept.size, 2);

@@ -18,9 +18,9 @@ interface ImageStoreDeps {
   exists: (uid: string) => Promise<boolean>;
   log: Log;
   /** Maximum number of stored images per video; additional images are rendered for each request. Default 500. */
-  mostKept?: number;
+  maxStoredImages?: number;
   /** Maximum bytes of all stored images per video. Default 64 MiB, the maximum size of one animated image. */
-  mostOctets?: number;
+  maxStoredBytes?: number;
 }
 
 /** Limits renderings per video: a thousand image requests for one video must not block the encoder for others. */
@@ -43,8 +43,8 @@ export function createImageStore({
   objects,
   exists,
   log,
-  mostKept = 500,
-  mostOctets = 64 * 1024 * 1024,
+  maxStoredImages = 500,
+  maxStoredBytes = 64 * 1024 * 1024,
 }: ImageStoreDeps): ImageStore {
   const pending = new Map<string, Promise<ObjectHandle>>();
   const counts = new Map<string, Promise<Count>>();
@@ -53,7 +53,7 @@ export function createImageStore({
   async function keep(uid: string, key: string, bytes: Buffer): Promise<ObjectHandle> {
     try {
       const count = await countOf(uid);
-      if (count.kept >= mostKept || count.octets + bytes.length > mostOctets) return inMemory(bytes);
+      if (count.kept >= maxStoredImages || count.octets + bytes.length > maxStoredBytes) return inMemory(bytes);
       count.kept++;
       count.octets += bytes.length;
       await objects.put(key, bytes);
@@ -80,7 +80,7 @@ export function createImageStore({
     const count = { kept: 0, octets: 0 };
     for await (const { size } of objects.list(prefixOf(uid))) {
       count.octets += size;
-      if (++count.kept >= mostKept) break;
+      if (++count.kept >= maxStoredImages) break;
     }
     return count;
   }

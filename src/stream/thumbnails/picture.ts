@@ -1,4 +1,4 @@
-import { toStandardRange, watermarkBox } from "../encode/index.ts";
+import { toneMapToSdr, watermarkBox } from "../encode/index.ts";
 import type { MediaModel } from "../model.ts";
 import type { Fit } from "./image-request.ts";
 
@@ -7,7 +7,7 @@ interface Size {
   height: number;
 }
 
-export interface PictureOptions extends Size {
+export interface ImageFilterOptions extends Size {
   fit: Fit;
   /** Input index of the watermark; if absent, there is none. */
   watermark?: number;
@@ -24,14 +24,14 @@ export interface PictureOptions extends Size {
  * For frames read from this second of the video to its end; an input's own `-t` counts from the first frame that
  * arrives.
  */
-export const insideFrom = ({ duration }: MediaModel, seconds: number): string[] => [
+export const trimToVideoEnd = ({ duration }: MediaModel, seconds: number): string[] => [
   `trim=end=${Math.max(0, duration - seconds).toFixed(6)}`,
 ];
 
 /** The filter that turns decoded frames into the requested images. */
-export function pictureFilter(
+export function imageFilter(
   model: MediaModel,
-  { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: PictureOptions,
+  { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: ImageFilterOptions,
 ): string {
   const video = model.video!;
   const scaled = scaledFor(video, { width, height }, fit);
@@ -39,7 +39,7 @@ export function pictureFilter(
     ...(video.interlaced ? ["bwdif=mode=send_frame:parity=auto:deint=interlaced"] : []),
     ...first,
     `scale=${scaled.width}:${scaled.height}:flags=bicubic`,
-    ...(video.hdr !== undefined && tonemap ? [toStandardRange(video.hdr)] : []),
+    ...(video.hdr !== undefined && tonemap ? [toneMapToSdr(video.hdr)] : []),
     "setsar=1",
     "format=yuv444p",
   ].join(",");

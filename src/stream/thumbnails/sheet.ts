@@ -1,8 +1,8 @@
 import type { MediaModel } from "../model.ts";
-import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
+import { trimToVideoEnd, imageFilter, type ImageFilterOptions } from "./picture.ts";
 
 /** Thumbnails of a video in rows and columns of one image, for a preview while seeking. */
-export interface Sheet {
+export interface StoryboardSheet {
   number: number;
   /** Position of the first thumbnail in the video, in seconds; each covers `interval`. */
   start: number;
@@ -47,7 +47,10 @@ export function storyboardOf({
   };
 }
 
-export function sheetOf({ interval, pictures, width, height, sheets }: Storyboard, number: number): Sheet | undefined {
+export function storyboardSheet(
+  { interval, pictures, width, height, sheets }: Storyboard,
+  number: number,
+): StoryboardSheet | undefined {
   if (!Number.isInteger(number) || number < 0 || number >= sheets) return undefined;
   return {
     number,
@@ -60,16 +63,16 @@ export function sheetOf({ interval, pictures, width, height, sheets }: Storyboar
 }
 
 /** Only key frames are decoded; NEAR: starting with the previous one. */
-const KEYS = ["-skip_frame", "nokey"];
-const NEAR = [...KEYS, "-noaccurate_seek"];
+const KEY_FRAMES_ONLY = ["-skip_frame", "nokey"];
+const FROM_PREVIOUS_KEY_FRAME = [...KEY_FRAMES_ONLY, "-noaccurate_seek"];
 
 /**
  * If thumbnails are further apart than this, opening the file for each is cheaper than reading everything in between.
  */
-const READ_THROUGH_S = 10;
+const MAX_SEQUENTIAL_INTERVAL_S = 10;
 
 /** A seek may end one key frame too early, because some formats provide the presentation time only after decoding. */
-const ASTRAY_S = 1;
+const MAX_SEEK_ERROR_S = 1;
 
 /**
  * The thumbnail of each interval is the key frame nearest to its middle; no other frames are decoded. Sheets contain no
@@ -78,9 +81,9 @@ const ASTRAY_S = 1;
  */
 export function sheetArgs(
   model: MediaModel,
-  { start, interval, pictures, width, height }: Sheet,
+  { start, interval, pictures, width, height }: StoryboardSheet,
   source: string,
-  { tonemap, isPart }: Pick<PictureOptions, "tonemap"> & { isPart: boolean },
+  { tonemap, isPart }: Pick<ImageFilterOptions, "tonemap"> & { isPart: boolean },
 ): string[] {
   const tile = `tile=${COLUMNS}x${Math.ceil(pictures / COLUMNS)}:nb_frames=${pictures}`;
   const size = { width, height, fit: "scale", tonemap } as const;
@@ -94,8 +97,8 @@ export function sheetArgs(
     "-i",
     source,
   ];
-  const inside = (from: number) => (isPart ? insideFrom(model, from) : []);
-  const mayBeginOutside = (from: number) => isPart && from < model.video!.keyframeInterval + ASTRAY_S;
+  const inside = (from: number) => (isPart ? trimToVideoEnd(model, from) : []);
+  const mayBeginOutside = (from: number) => isPart && from < model.video!.keyframeInterval + MAX_SEEK_ERROR_S;
   const output = [
     "-map",
     "[sheet]",
@@ -111,23 +114,23 @@ export function sheetArgs(
     "mjpeg",
     "pipe:1",
   ];
-  if (interval <= READ_THROUGH_S) {
+  if (interval <= MAX_SEQUENTIAL_INTERVAL_S) {
     const read = (how: string[]) => input(model.source.start + start, pictures * interval, how);
     const outside = mayBeginOutside(start);
     // Key frames are overlaid on the first frame, which is shown until the first key frame, possibly to the end.
-    const first = pictureFilter(model, {
+    const first = imageFilter(model, {
       ...size,
       first: [...inside(start), "trim=end_frame=1", `loop=loop=${pictures}:size=1`, `setpts=N*${interval}/TB`],
       output: "first",
     });
-    const keys = pictureFilter(model, {
+    const keys = imageFilter(model, {
       ...size,
       first: [...inside(start), `fps=fps=1/${interval}:round=near`],
       input: outside ? 1 : 0,
       output: "keys",
     });
     return [
-      ...(outside ? [...read([]), ...read(KEYS)] : read(NEAR)),
+      ...(outside ? [...read([]), ...read(KEY_FRAMES_ONLY)] : read(FROM_PREVIOUS_KEY_FRAME)),
       "-filter_complex",
       `${first};${keys};[first][keys]overlay=format=yuv444,${tile}[sheet]`,
       ...output,
@@ -138,7 +141,7 @@ export function sheetArgs(
   );
   // Key frames before the midpoints have negative timestamps, for which ffmpeg outputs nothing.
   const chains = middles.map((middle, i) =>
-    pictureFilter(model, {
+    imageFilter(model, {
       ...size,
       first: [...inside(middle), "trim=end_frame=1", "setpts=0"],
       input: i,
@@ -150,7 +153,7 @@ export function sheetArgs(
     ...middles.flatMap((middle) => [
       "-threads",
       "1",
-      ...input(model.source.start + middle, interval, mayBeginOutside(middle) ? [] : NEAR),
+      ...input(model.source.start + middle, interval, mayBeginOutside(middle) ? [] : FROM_PREVIOUS_KEY_FRAME),
     ]),
     "-filter_complex",
     [...chains, joined].join(";"),

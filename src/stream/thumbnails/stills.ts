@@ -2,8 +2,8 @@ import type { ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { MediaModel } from "../model.ts";
-import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
-import { sheetArgs, type Sheet } from "./sheet.ts";
+import { trimToVideoEnd, imageFilter, type ImageFilterOptions } from "./picture.ts";
+import { sheetArgs, type StoryboardSheet } from "./sheet.ts";
 import type { ImageRequest } from "./image-request.ts";
 
 interface StillsDeps {
@@ -18,7 +18,7 @@ interface StillsDeps {
 interface Stills {
   /** JPEG, or GIF if the request has `motion`. */
   thumbnail(model: MediaModel, image: ImageRequest, about?: { isPart?: boolean }): Promise<Buffer>;
-  sheet(model: MediaModel, sheet: Sheet, about?: { isPart?: boolean }): Promise<Buffer>;
+  sheet(model: MediaModel, sheet: StoryboardSheet, about?: { isPart?: boolean }): Promise<Buffer>;
   /** JPEG for audio-only videos: the embedded cover art, or a waveform. */
   audio(model: MediaModel, size: { width: number; height: number }): Promise<Buffer>;
 }
@@ -32,12 +32,12 @@ const MAX_OCTETS = 64 << 20;
 const EARLIER_S = [0, 2, 30, Infinity];
 
 export function createStills({ tools, objects }: StillsDeps): Stills {
-  async function draw(
+  async function render(
     model: MediaModel,
     args: (inputs: {
       source: string;
       watermark: string[];
-      options: Pick<PictureOptions, "watermark" | "tonemap">;
+      options: Pick<ImageFilterOptions, "watermark" | "tonemap">;
     }) => string[],
   ): Promise<Buffer> {
     const { filters } = await tools.ready();
@@ -106,12 +106,12 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
     async thumbnail(model, image, { isPart = false } = {}) {
       for (const earlier of EARLIER_S) {
         const at = Math.max(0, image.time - earlier);
-        const picture = await draw(model, ({ source, watermark, options }) => [
+        const picture = await render(model, ({ source, watermark, options }) => [
           ...inputAt(model, at),
           "-i",
           source,
           ...watermark,
-          ...outputOf(model, image, { ...options, first: isPart ? insideFrom(model, at) : [] }),
+          ...outputOf(model, image, { ...options, first: isPart ? trimToVideoEnd(model, at) : [] }),
         ]);
         if (picture.length > 0) return picture;
         if (at === 0) break;
@@ -121,7 +121,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
     async audio(model, size) {
       const cover = await drawCover(model, size);
       if (cover !== undefined) return cover;
-      const waveform = await draw(model, ({ source }) => [
+      const waveform = await render(model, ({ source }) => [
         ...inputAt(model, 0),
         "-t",
         Math.min(model.duration, WAVEFORM_S).toFixed(3),
@@ -137,7 +137,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
       return waveform;
     },
     async sheet(model, sheet, { isPart = false } = {}) {
-      const picture = await draw(model, ({ source, options }) =>
+      const picture = await render(model, ({ source, options }) =>
         sheetArgs(model, sheet, source, { ...options, isPart }),
       );
       if (picture.length === 0) throw streamErrors.imageFailed({ reason: "it has no image" });
@@ -165,12 +165,12 @@ const inputAt = ({ source }: MediaModel, seconds: number) => [
 function outputOf(
   model: MediaModel,
   { motion, ...size }: ImageRequest,
-  { first, ...options }: Pick<PictureOptions, "watermark" | "tonemap"> & { first: string[] },
+  { first, ...options }: Pick<ImageFilterOptions, "watermark" | "tonemap"> & { first: string[] },
 ): string[] {
   if (motion === undefined)
     return [
       "-filter_complex",
-      pictureFilter(model, { ...size, ...options, first }),
+      imageFilter(model, { ...size, ...options, first }),
       "-map",
       "[picture]",
       "-frames:v",
@@ -188,6 +188,6 @@ function outputOf(
   const frames = Math.max(1, Math.round(Math.min(motion.duration, model.duration - size.time) * motion.fps));
   // One palette for all frames: stats_mode=diff counts the frame before each change, so the last scene would get no
   // colours. Bayer dithering is the same in every frame, so still areas add no data.
-  const filter = `${pictureFilter(model, { ...size, ...options, first: [...first, `fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
+  const filter = `${imageFilter(model, { ...size, ...options, first: [...first, `fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
   return ["-filter_complex", filter, "-map", "[moving]", "-loop", "0", "-f", "gif", "pipe:1"];
 }

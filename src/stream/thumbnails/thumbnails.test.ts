@@ -25,7 +25,7 @@ const HALVES: ClipRecipe = {
   keyframeSeconds: 1,
 };
 
-async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {}, mostKept?: number) {
+async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {}, maxStoredImages?: number) {
   const { tools, objects, probeFile } = await openProbe(t);
   const { uid } = testVideo();
   const model = await probeFile(await clip(recipe), { uid });
@@ -38,7 +38,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
     objects,
     videos: { find: async (requested) => (requested === uid ? video : undefined) },
     log: silentLog,
-    ...(mostKept !== undefined && { mostKept }),
+    ...(maxStoredImages !== undefined && { maxStoredImages }),
   });
 
   /** The response that a viewer receives. */

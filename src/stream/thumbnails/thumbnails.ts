@@ -6,7 +6,7 @@ import type { MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoTrack } from "../model.ts";
 import type { Video, Videos } from "../videos/index.ts";
 import { createImageStore } from "./image-store.ts";
-import { sheetOf, type Storyboard, storyboardOf, storyboardVtt } from "./sheet.ts";
+import { storyboardSheet, type Storyboard, storyboardOf, storyboardVtt } from "./sheet.ts";
 import { createStills } from "./stills.ts";
 import { readImageRequest, type ImageRequest } from "./image-request.ts";
 
@@ -23,7 +23,7 @@ interface ThumbnailsDeps {
   videos: Pick<Videos, "find">;
   log: Log;
   /** Maximum number of stored images per video. */
-  mostKept?: number;
+  maxStoredImages?: number;
 }
 
 /** In seconds. Images at the video's default timestamp change when the timestamp does. */
@@ -32,21 +32,26 @@ const CACHE = { chosen: 300, requested: 24 * 3600 };
 /** Default image size for audio, in pixels: 16:9, like most players. */
 const AUDIO_IMAGE = { width: 1280, height: 720 };
 
-type Pictured = MediaModel & { video: VideoTrack };
+type ModelWithVideo = MediaModel & { video: VideoTrack };
 
 /** Images of a video, rendered from its source on request, so available before anything is encoded. */
-export function createThumbnails({ tools, objects, videos, log, mostKept }: ThumbnailsDeps): Thumbnails {
+export function createThumbnails({ tools, objects, videos, log, maxStoredImages }: ThumbnailsDeps): Thumbnails {
   const stills = createStills({ tools, objects });
   const store = createImageStore({
     objects,
     exists: async (uid) => (await videos.find(uid)) !== undefined,
     log,
-    ...(mostKept !== undefined && { mostKept }),
+    ...(maxStoredImages !== undefined && { maxStoredImages }),
   });
 
-  const image = (video: Video, model: Pictured, image: ImageRequest) =>
+  const image = (video: Video, model: ModelWithVideo, image: ImageRequest) =>
     store.get(video.uid, nameOf(image), () => stills.thumbnail(model, image, { isPart: isPart(video) }));
-  const imageRequestOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
+  const imageRequestOf = (
+    { thumbnailTimestampPct }: Video,
+    model: ModelWithVideo,
+    query: URLSearchParams,
+    moving: boolean,
+  ) =>
     readImageRequest(query, model.video, {
       duration: model.duration,
       defaultTime: thumbnailTimestampPct * model.duration,
@@ -64,7 +69,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
     async ({ video, query, sendObject }: Viewing) => {
       if (!moving && isAudioOnly(video))
         return sendObject(await audioImage(video, video.model, query), { type: "image/jpeg", cache: CACHE.requested });
-      const model = pictured(video);
+      const model = requireVideo(video);
       const found = await image(video, model, imageRequestOf(video, model, query, moving));
       await sendObject(found, {
         type: moving ? "image/gif" : "image/jpeg",
@@ -74,13 +79,13 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
 
   return {
     routes: [
-      { path: "thumbnails/thumbnail.jpg", want: "play", handle: thumbnail(false) },
-      { path: "thumbnails/thumbnail.gif", want: "play", handle: thumbnail(true) },
+      { path: "thumbnails/thumbnail.jpg", purpose: "play", handle: thumbnail(false) },
+      { path: "thumbnails/thumbnail.gif", purpose: "play", handle: thumbnail(true) },
       {
         path: "thumbnails/storyboard.vtt",
-        want: "play",
+        purpose: "play",
         async handle({ video, sendText }) {
-          const model = pictured(video);
+          const model = requireVideo(video);
           sendText(
             storyboardVtt(boardOf(model), model.duration, (sheet) => `storyboard-${sheet}.jpg`),
             { type: "text/vtt; charset=utf-8", cache: CACHE.requested },
@@ -89,11 +94,11 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
       },
       {
         path: "thumbnails/storyboard-{sheet}.jpg",
-        want: "play",
+        purpose: "play",
         async handle({ video, params, sendObject }) {
-          const model = pictured(video);
+          const model = requireVideo(video);
           const sheet = /^\d{1,4}$/.test(params["sheet"]!)
-            ? sheetOf(boardOf(model), Number(params["sheet"]))
+            ? storyboardSheet(boardOf(model), Number(params["sheet"]))
             : undefined;
           if (sheet === undefined) throw streamErrors.videoNotFound({ uid: video.uid });
           await sendObject(
@@ -107,7 +112,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
     ],
     async poster(video) {
       if (isAudioOnly(video)) return audioImage(video, video.model, new URLSearchParams());
-      const model = pictured(video);
+      const model = requireVideo(video);
       return image(video, model, imageRequestOf(video, model, new URLSearchParams(), false));
     },
   };
@@ -119,9 +124,9 @@ const isAudioOnly = (video: Video): video is Video & { model: MediaModel } =>
 /** True for clips: the source contains the whole original video. */
 const isPart = ({ clip }: Video): boolean => clip !== undefined;
 
-const boardOf = (model: Pictured): Storyboard => storyboardOf(model);
+const boardOf = (model: ModelWithVideo): Storyboard => storyboardOf(model);
 
-function pictured({ uid, liveInput, model, state }: Video): Pictured {
+function requireVideo({ uid, liveInput, model, state }: Video): ModelWithVideo {
   if (model === null) throw uid === liveInput ? streamErrors.liveNotBegun() : streamErrors.notReady({ state });
   if (model.video === undefined) throw streamErrors.noPictures();
   return { ...model, video: model.video };

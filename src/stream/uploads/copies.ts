@@ -5,7 +5,14 @@ import { streamErrors } from "../errors.ts";
 import { VIDEO_CHANGED } from "../videos/index.ts";
 import type { CreationDeps } from "./creation.ts";
 import { videoDraft } from "./drafts.ts";
-import { answered, askOrigin, describe, isFine, isForGood, startOf } from "./origin.ts";
+import {
+  describeStatus,
+  fetchOriginInfo,
+  originFileOf,
+  isSuccessStatus,
+  isPermanentStatus,
+  rangeStart,
+} from "./origin.ts";
 import type { Uploads } from "./port.ts";
 import type { UploadRow } from "./uploads-table.ts";
 
@@ -17,30 +24,30 @@ interface Copies extends Pick<Uploads, "copy" | "start" | "close"> {
 }
 
 const GIB = 1024 ** 3;
-const AT_ONCE = 4;
+const MAX_CONCURRENT_COPIES = 4;
 const LEASE_MS = 30_000;
 /** Minimum rate; copies from slower origins are aborted. */
-const SLOWEST = 64 * 1024;
+const MIN_BYTES_PER_INTERVAL = 64 * 1024;
 const MAX_MS = 24 * 3_600_000;
 /** Pause between two requests of one attempt, if the first one has made progress. */
-const BREATH_MS = 500;
+const RESUME_DELAY_MS = 500;
 
-const USUAL = { attempts: 10, backoff: (attempt: number) => Math.min(300_000, 2000 * 2 ** (attempt - 1)) };
+const DEFAULT_RETRIES = { attempts: 10, backoff: (attempt: number) => Math.min(300_000, 2000 * 2 ** (attempt - 1)) };
 
 /** A failure that a retry cannot fix. */
-class ForGood extends Error {}
+class PermanentCopyError extends Error {}
 
 /** The origin ended its response before the declared length. */
-class CutShort extends Error {}
+class TruncatedResponse extends Error {}
 
 /**
  * Maximum number of consecutive responses that end at the same byte: the origin lacks the rest. Broken connections end
  * at varying bytes.
  */
-const MAX_CUT_SHORT = 3;
+const MAX_TRUNCATIONS = 3;
 
 /** Videos fetched from a URL: checked immediately, copied by a job that resumes where the previous attempt ended. */
-export function createCopies(parts: CreationDeps): Copies {
+export function createCopies(deps: CreationDeps): Copies {
   const {
     clock,
     log,
@@ -52,8 +59,8 @@ export function createCopies(parts: CreationDeps): Copies {
     table,
     sources,
     lock,
-    copyRetries: { attempts, backoff } = USUAL,
-  } = parts;
+    copyRetries: { attempts, backoff } = DEFAULT_RETRIES,
+  } = deps;
   const limit = Math.floor(settings.upload_gb * GIB);
   let worker: JobWorker | undefined;
 
@@ -70,21 +77,21 @@ export function createCopies(parts: CreationDeps): Copies {
     const answer = await fetch(row.url!, {
       ...(ranged && { headers: ranged }),
       signal,
-      totalMs: MAX_MS,
-      slowest: SLOWEST,
+      totalTimeoutMs: MAX_MS,
+      minBytesPerWindow: MIN_BYTES_PER_INTERVAL,
       maxBytes: limit,
     });
     try {
-      const { size, version } = describe(answer);
+      const { size, version } = originFileOf(answer);
       if (answer.status === 416 && size === kept) return finished(row, kept);
-      const start = startOf(answer);
-      if (!isFine(answer.status) || (start !== 0 && start !== kept)) {
-        if (answer.status === 416 || isFine(answer.status)) await sources.discard(row.uid);
-        throw isForGood(answer.status)
-          ? new ForGood(answered(row.url!, answer.status))
-          : new Error(answered(row.url!, answer.status));
+      const start = rangeStart(answer);
+      if (!isSuccessStatus(answer.status) || (start !== 0 && start !== kept)) {
+        if (answer.status === 416 || isSuccessStatus(answer.status)) await sources.discard(row.uid);
+        throw isPermanentStatus(answer.status)
+          ? new PermanentCopyError(describeStatus(row.url!, answer.status))
+          : new Error(describeStatus(row.url!, answer.status));
       }
-      if ((size ?? 0) > limit) throw new ForGood(tooLarge().message);
+      if ((size ?? 0) > limit) throw new PermanentCopyError(tooLarge().message);
       // The file is different from the one that was copied so far.
       if (start === 0 && kept > 0) await sources.discard(row.uid);
       if (start !== 0 && size !== undefined && row.length !== null && size !== row.length) {
@@ -93,18 +100,20 @@ export function createCopies(parts: CreationDeps): Copies {
       }
       Object.assign(row, { length: size ?? null, version: version ?? null });
       await table.change(row.uid, { length: row.length, version: row.version });
-      const now = await partial.append(start, sources.touching(row.uid, answer.body)).catch(async (err: unknown) => {
-        throw row.length !== null && isBrokenOff(err)
-          ? new CutShort(`received ${await partial.size()} of ${row.length} bytes`, { cause: err })
-          : err;
-      });
-      if (now > limit) throw new ForGood(tooLarge().message);
+      const now = await partial
+        .append(start, sources.trackActivity(row.uid, answer.body))
+        .catch(async (err: unknown) => {
+          throw row.length !== null && isBrokenOff(err)
+            ? new TruncatedResponse(`received ${await partial.size()} of ${row.length} bytes`, { cause: err })
+            : err;
+        });
+      if (now > limit) throw new PermanentCopyError(tooLarge().message);
       // A response without a length is checked against the length from HEAD, because a truncated one would look
       // complete.
       const declared = row.length ?? promised;
       if (declared !== null && now > 0 && (row.length === null ? now < declared : now !== declared)) {
         if (row.length === null) await sources.discard(row.uid);
-        throw new CutShort(`received ${now} of ${declared} bytes`);
+        throw new TruncatedResponse(`received ${now} of ${declared} bytes`);
       }
       return finished(row, now);
     } finally {
@@ -113,7 +122,7 @@ export function createCopies(parts: CreationDeps): Copies {
   }
 
   function finished(row: UploadRow, size: number): true {
-    if (size === 0) throw new ForGood("The file at its origin is empty.");
+    if (size === 0) throw new PermanentCopyError("The file at its origin is empty.");
     row.length = size;
     return true;
   }
@@ -121,25 +130,32 @@ export function createCopies(parts: CreationDeps): Copies {
   /** Continues as long as there is progress. */
   async function copy(row: UploadRow, signal: AbortSignal): Promise<void> {
     const promised = row.length;
-    let same = { text: "", times: 0 };
+    let repeatedFailure = { text: "", times: 0 };
     let stalled = 0;
     for (;;) {
       const before = await sources.offset(row);
       try {
         if (await fetchMore(row, promised, signal)) break;
       } catch (err) {
-        if (signal.aborted || isLasting(err) || isStoreError(err)) throw err;
-        if (err instanceof CutShort) {
-          same = { text: err.message, times: err.message === same.text ? same.times + 1 : 1 };
-          if (same.times >= MAX_CUT_SHORT)
-            throw new ForGood(`the origin ended its response early: ${err.message}`, { cause: err });
+        if (signal.aborted || isPermanent(err) || isStoreError(err)) throw err;
+        if (err instanceof TruncatedResponse) {
+          repeatedFailure = {
+            text: err.message,
+            times: err.message === repeatedFailure.text ? repeatedFailure.times + 1 : 1,
+          };
+          if (repeatedFailure.times >= MAX_TRUNCATIONS)
+            throw new PermanentCopyError(`the origin ended its response early: ${err.message}`, { cause: err });
         }
         // Without progress this attempt fails, unless the response ended where the previous one did: a few more
         // requests then show whether it always does.
         const isStuck = (await sources.offset(row)) <= before;
-        if (isStuck && (!(err instanceof CutShort) || (same.times < 2 && ++stalled > MAX_CUT_SHORT))) throw err;
+        if (
+          isStuck &&
+          (!(err instanceof TruncatedResponse) || (repeatedFailure.times < 2 && ++stalled > MAX_TRUNCATIONS))
+        )
+          throw err;
         log.info({ video: row.uid, err }, "stream: copy interrupted, resuming");
-        await clock.sleep(BREATH_MS, signal);
+        await clock.sleep(RESUME_DELAY_MS, signal);
       }
     }
     await sources.finish(row, row.length!);
@@ -149,28 +165,28 @@ export function createCopies(parts: CreationDeps): Copies {
     const { uid } = payload as { uid: string };
     const row = await table.find(uid);
     if (row === undefined || row.kind !== "copy" || row.finished_at !== null) return;
-    const gone = new AbortController();
-    const isGone = async () => {
+    const cancellation = new AbortController();
+    const checkCancelled = async () => {
       if ((await videos.find(uid))?.state !== "downloading")
-        gone.abort(new Error("the video is no longer being copied"));
+        cancellation.abort(new Error("the video is no longer being copied"));
     };
     const unsubscribe = events.subscribe(VIDEO_CHANGED, (id) => {
-      if (id === uid || id === "") isGone().catch(() => {});
+      if (id === uid || id === "") checkCancelled().catch(() => {});
     });
     let end: (() => void) | undefined;
     try {
-      await isGone();
+      await checkCancelled();
       end = await lock.acquire(uid, { signal });
       if (end === undefined) throw streamErrors.uploadBusy();
-      gone.signal.throwIfAborted();
-      await copy(row, AbortSignal.any([signal, gone.signal]));
+      cancellation.signal.throwIfAborted();
+      await copy(row, AbortSignal.any([signal, cancellation.signal]));
     } catch (err) {
-      if (gone.signal.aborted) return await forget(uid);
+      if (cancellation.signal.aborted) return await forget(uid);
       // Nothing was attempted before the lock was acquired, so the copy must not be marked as failed: another process
       // may be copying it.
       if (signal.aborted || end === undefined) throw err;
-      if (!isLasting(err) && attempt < attempts) throw err;
-      await giveUp(row, err);
+      if (!isPermanent(err) && attempt < attempts) throw err;
+      await markFailed(row, err);
     } finally {
       unsubscribe();
       end?.();
@@ -183,7 +199,7 @@ export function createCopies(parts: CreationDeps): Copies {
     await table.remove(uid);
   }
 
-  async function giveUp({ uid }: UploadRow, err: unknown): Promise<void> {
+  async function markFailed({ uid }: UploadRow, err: unknown): Promise<void> {
     log.info({ video: uid, err }, "stream: copy failed");
     const ours = isStoreError(err);
     await sources.discard(uid);
@@ -198,9 +214,9 @@ export function createCopies(parts: CreationDeps): Copies {
   return {
     enqueue,
     async copy(account, { url, ...requested }) {
-      const { size, version } = await askOrigin(fetch, url);
+      const { size, version } = await fetchOriginInfo(fetch, url);
       if ((size ?? 0) > limit) throw tooLarge();
-      const draft = await videoDraft(parts, account, {
+      const draft = await videoDraft(deps, account, {
         ...requested,
         meta: { ...requested.meta, "downloaded-from": url },
       });
@@ -218,7 +234,7 @@ export function createCopies(parts: CreationDeps): Copies {
       return video;
     },
     start() {
-      worker ??= jobs.work(COPY_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS, backoff }, run);
+      worker ??= jobs.work(COPY_JOB, { concurrency: MAX_CONCURRENT_COPIES, leaseMs: LEASE_MS, backoff }, run);
     },
     async close() {
       await worker?.stop({ graceMs: 0 });
@@ -228,7 +244,7 @@ export function createCopies(parts: CreationDeps): Copies {
 
 const isBrokenOff = (err: unknown): boolean => err instanceof FetchError && err.kind === "unreachable";
 
-const isLasting = (err: unknown): boolean =>
-  err instanceof ForGood ||
+const isPermanent = (err: unknown): boolean =>
+  err instanceof PermanentCopyError ||
   (err instanceof FetchError && err.permanent) ||
   (err instanceof UserError && err.domain === "stream" && err.kind === "notAVideo");

@@ -1,12 +1,12 @@
 import type { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
-import { videoDraft, SOME_DAYS_MS, SOON_MS } from "./drafts.ts";
+import { videoDraft, ACCOUNT_UPLOAD_EXPIRY_MS, DIRECT_UPLOAD_EXPIRY_MS } from "./drafts.ts";
 import type { UploadsDeps } from "./deps.ts";
 import type { RequestedVideo, TusCreation, Uploads } from "./port.ts";
 import type { Sources } from "./sources.ts";
 import { readTusMetadata } from "./tus-metadata.ts";
 import type { UploadLock } from "./upload-lock.ts";
-import { DEFERRED, hashOf, NOT_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
+import { DEFERRED_LENGTH, hashOf, NO_DATA_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
 export interface CreationDeps extends UploadsDeps {
   table: UploadsTable;
@@ -29,8 +29,8 @@ export interface Creations extends Pick<Uploads, "tus" | "direct"> {
 const GIB = 1024 ** 3;
 
 /** Creation of uploads that span several requests or are performed by other users. */
-export function createCreations(parts: CreationDeps): Creations {
-  const { clock, ids, settings, videos, urls, table, sources, lock } = parts;
+export function createCreations(deps: CreationDeps): Creations {
+  const { clock, ids, settings, videos, urls, table, sources, lock } = deps;
 
   /** The declared length, or DEFERRED. */
   function checkLength(headers: TusCreation["headers"], maxSizeBytes?: number | null): number {
@@ -43,7 +43,7 @@ export function createCreations(parts: CreationDeps): Creations {
       throw bad(`Upload-Defer-Length must be 1, not ${JSON.stringify(deferred.slice(0, 40))}`);
     if (deferred !== undefined && text !== undefined)
       throw bad("Upload-Length and Upload-Defer-Length are mutually exclusive: send only one");
-    if (deferred !== undefined) return DEFERRED;
+    if (deferred !== undefined) return DEFERRED_LENGTH;
     if (text === undefined)
       throw bad("Upload-Length is required: the size of the file in bytes, or Upload-Defer-Length: 1");
     const length = Number(text);
@@ -54,20 +54,20 @@ export function createCreations(parts: CreationDeps): Creations {
   }
 
   /** The response to a creation, once the data that came with it has been stored. */
-  async function created(
+  async function creationHeaders(
     row: UploadRow & { length: number },
     secret: string,
     body: TusCreation["body"],
     maxSizeBytes: number | null | undefined,
   ): Promise<Record<string, string>> {
     const limit =
-      row.length === DEFERRED
+      row.length === DEFERRED_LENGTH
         ? deferredLimit(maxSizeBytes, settings)
         : {
             bytes: row.length,
             exceeded: () => streamErrors.tooLarge({ limit: row.length, rule: "the declared Upload-Length" }),
           };
-    const offset = body === undefined ? undefined : await receive(row, atMost(limit, body));
+    const offset = body === undefined ? undefined : await receive(row, limitBytes(limit, body));
     return {
       "tus-resumable": "1.0.0",
       location: urls.upload(row.uid, secret),
@@ -94,8 +94,13 @@ export function createCreations(parts: CreationDeps): Creations {
         creator: one(headers["upload-creator"]) ?? null,
         ...readTusMetadata(metadata),
       };
-      const draft = await videoDraft(parts, account, requested, directUser ? SOON_MS : SOME_DAYS_MS);
-      const video = await videos.create(account, { ...draft, ...(length !== DEFERRED && { size: length }) });
+      const draft = await videoDraft(
+        deps,
+        account,
+        requested,
+        directUser ? DIRECT_UPLOAD_EXPIRY_MS : ACCOUNT_UPLOAD_EXPIRY_MS,
+      );
+      const video = await videos.create(account, { ...draft, ...(length !== DEFERRED_LENGTH && { size: length }) });
       const secret = ids.token(24);
       const row = await table.insert({
         uid: video.uid,
@@ -104,9 +109,9 @@ export function createCreations(parts: CreationDeps): Creations {
         secret: hashOf(secret),
         length,
         metadata,
-        touched_at: NOT_YET,
+        touched_at: NO_DATA_YET,
       });
-      return { video, headers: await created({ ...row, length }, secret, body, video.maxSizeBytes) };
+      return { video, headers: await creationHeaders({ ...row, length }, secret, body, video.maxSizeBytes) };
     },
     async begin(row, secret, { headers, body }) {
       const video = await videos.find(row.uid);
@@ -127,8 +132,8 @@ export function createCreations(parts: CreationDeps): Creations {
       } finally {
         end();
       }
-      await nameAfter(parts, row, meta?.name ?? meta?.filename);
-      return created(
+      await setNameIfUnset(deps, row, meta?.name ?? meta?.filename);
+      return creationHeaders(
         { ...row, length },
         secret,
         body !== undefined && (await sources.offset({ ...row, length })) === 0 ? body : undefined,
@@ -136,7 +141,7 @@ export function createCreations(parts: CreationDeps): Creations {
       );
     },
     async direct(account, requested) {
-      const draft = await videoDraft(parts, account, requested, SOON_MS);
+      const draft = await videoDraft(deps, account, requested, DIRECT_UPLOAD_EXPIRY_MS);
       const video = await videos.create(account, draft);
       const secret = ids.token(24);
       await table.insert({
@@ -144,7 +149,7 @@ export function createCreations(parts: CreationDeps): Creations {
         account_id: account,
         kind: "direct",
         secret: hashOf(secret),
-        touched_at: NOT_YET,
+        touched_at: NO_DATA_YET,
       });
       return { video, uploadUrl: urls.upload(video.uid, secret) };
     },
@@ -184,7 +189,7 @@ export const uploadLimit = ({ upload_gb }: Pick<UploadsDeps["settings"], "upload
   Math.floor(upload_gb * GIB);
 
 /** An upload without a token sets only the video's name, to the file name, and only if its owner has not set one. */
-export async function nameAfter(
+export async function setNameIfUnset(
   { videos }: Pick<UploadsDeps, "videos">,
   { uid, account_id: account }: UploadRow,
   name: string | undefined,
@@ -210,7 +215,7 @@ export function deferredLimit(
 }
 
 /** Passes the upload body through, and throws at the first chunk beyond the limit. `offset`: bytes already stored. */
-export async function* atMost(
+export async function* limitBytes(
   { bytes, exceeded }: ByteLimit,
   body: AsyncIterable<Uint8Array>,
   offset = 0,

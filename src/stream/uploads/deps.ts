@@ -3,7 +3,7 @@ import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import type { StreamUrls, Videos, WatermarkProfile } from "../videos/index.ts";
-import type { UploadPages } from "./port.ts";
+import type { RenderUploadPage } from "./port.ts";
 
 export interface UploadsDeps {
   db: Db;
@@ -20,7 +20,7 @@ export interface UploadsDeps {
   /** Finds a profile of the account. Throws if it does not exist. If absent, there are no watermarks. */
   findWatermark?: (account: string, uid: string) => Promise<WatermarkProfile>;
   /** Page shown to browsers at a one-time URL. If absent, a line of text is sent. */
-  page?: UploadPages;
+  page?: RenderUploadPage;
   /** Retries of failed copies. Default: ten attempts, the first retry after 2 s, then doubling, at most 5 minutes. */
   copyRetries?: { attempts: number; backoff: (attempt: number) => number };
 }

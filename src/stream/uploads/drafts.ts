@@ -5,11 +5,11 @@ import type { RequestedVideo } from "./port.ts";
 
 const MINUTE = 60_000;
 /** Default expiry of uploads without a token. */
-export const SOON_MS = 30 * MINUTE;
+export const DIRECT_UPLOAD_EXPIRY_MS = 30 * MINUTE;
 /** Expiry for a request that contains its file, because it cannot be resumed. */
-export const ONE_DAY_MS = 24 * 60 * MINUTE;
+export const SINGLE_REQUEST_EXPIRY_MS = 24 * 60 * MINUTE;
 /** An upload by the account itself may take long, but an abandoned upload must not be stored forever. */
-export const SOME_DAYS_MS = 7 * 24 * 60 * MINUTE;
+export const ACCOUNT_UPLOAD_EXPIRY_MS = 7 * 24 * 60 * MINUTE;
 
 /**
  * Converts the parameters of a creation to those of a video. Throws badParameter, and the errors of `findWatermark`.

@@ -16,11 +16,11 @@ interface FormOptions {
   /** Receives the non-file fields; complete once the form is complete. */
   fields?: Map<string, string>;
   /** Returns the reason why a file with this head is rejected. Default: nonVideoReason. */
-  refuse?: (head: Buffer, whole: boolean) => string | undefined;
+  rejectionReason?: (head: Buffer, whole: boolean) => string | undefined;
 }
 
 /** Allowance in addition to the file: names, boundaries, other fields. */
-const AROUND = 64 * 1024;
+const FORM_OVERHEAD_BYTES = 64 * 1024;
 
 /**
  * A form (RFC 7578) as a stream: its first file is passed to `keep`, the rest is skipped. Resolves when the form is
@@ -31,14 +31,14 @@ export async function readStreamedForm<Kept>(
   incoming: IncomingMessage,
   maxBytes: number,
   keep: (file: FormFile) => Promise<Kept>,
-  { fields, refuse }: FormOptions = {},
+  { fields, rejectionReason }: FormOptions = {},
 ): Promise<Kept> {
   const type = incoming.headers["content-type"] ?? "";
   if (!/^multipart\/form-data\s*;/i.test(type))
     throw streamErrors.badParameter({
       reason: `send multipart/form-data with a part named file (or use TUS: Tus-Resumable: 1.0.0), not ${JSON.stringify(type.slice(0, 80))}`,
     });
-  if (Number(incoming.headers["content-length"] ?? 0) > maxBytes + AROUND) throw tooLarge(maxBytes);
+  if (Number(incoming.headers["content-length"] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw tooLarge(maxBytes);
   const parser = createParser(incoming);
   const { promise, resolve, reject } = Promise.withResolvers<Kept>();
   let keeping: Promise<Kept> | undefined;
@@ -48,23 +48,23 @@ export async function readStreamedForm<Kept>(
   parser.on("file", (_, stream, name) => {
     if (keeping !== undefined) return void stream.resume();
     file = stream.on("error", () => {});
-    keeping = keep({ name, body: fileOf(stream, maxBytes, refuse) });
+    keeping = keep({ name, body: fileOf(stream, maxBytes, rejectionReason) });
     keeping.catch(reject);
   });
   parser.on("finish", () => {
     if (keeping === undefined) reject(streamErrors.badParameter({ reason: "the form has no part named file" }));
     else keeping.then(resolve, reject);
   });
-  const brokeOff = (err: Error) => {
+  const handleAbort = (err: Error) => {
     reject(streamErrors.formBrokeOff({ reason: messageOf(err) }));
     file?.destroy(err);
   };
-  parser.on("error", (err) => brokeOff(err as Error));
+  parser.on("error", (err) => handleAbort(err as Error));
   // Unread data is lost with the connection.
   const onClose = () => {
-    if (!incoming.readableEnded) brokeOff(new Error("the connection was closed"));
+    if (!incoming.readableEnded) handleAbort(new Error("the connection was closed"));
   };
-  incoming.once("error", brokeOff).once("close", onClose);
+  incoming.once("error", handleAbort).once("close", onClose);
   // The connection may have been closed during the permission check; no event would report that now.
   if (incoming.destroyed) onClose();
   incoming.pipe(parser);
@@ -72,7 +72,7 @@ export async function readStreamedForm<Kept>(
     return await promise;
   } finally {
     incoming
-      .off("error", brokeOff)
+      .off("error", handleAbort)
       .off("close", onClose)
       .on("error", () => {});
     incoming.unpipe(parser);
@@ -100,9 +100,13 @@ const tooLarge = (limit: number) =>
     rule: "the maximum for an upload in one request (stream.basic_upload_mb); upload larger files with TUS",
   });
 
-async function* fileOf(stream: Readable, maxBytes: number, refuse: FormOptions["refuse"]): AsyncGenerator<Uint8Array> {
+async function* fileOf(
+  stream: Readable,
+  maxBytes: number,
+  rejectionReason: FormOptions["rejectionReason"],
+): AsyncGenerator<Uint8Array> {
   try {
-    yield* sniffed(stream, { maxBytes, tooLarge: () => tooLarge(maxBytes), refuse });
+    yield* sniffed(stream, { maxBytes, tooLarge: () => tooLarge(maxBytes), rejectionReason });
   } catch (err) {
     throw err instanceof UserError ? err : streamErrors.formBrokeOff({ reason: messageOf(err) }, { cause: err });
   }

@@ -12,7 +12,7 @@ import { createManualClock, type UserError } from "../../kernel/index.ts";
 import { openSqlite } from "../../store/index.ts";
 import { mountSmallDisk } from "../../../test/support/small-disk.ts";
 import { readStreamedForm } from "./form.ts";
-import { createUploadsTable, NOT_YET } from "./uploads-table.ts";
+import { createUploadsTable, NO_DATA_YET } from "./uploads-table.ts";
 import { ACCOUNT, openUploadsWorld, VIDEO_HEAD, type UploadsWorldOptions } from "./uploads.testing.ts";
 
 async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
@@ -244,7 +244,7 @@ test("a stored form is neither overwritten nor removed by another form that arri
     const late = rawForm(video(400_000));
     const [sent, answer] = beginForm(new URL(new URL(uploadUrl).pathname, other.base).href, late.length);
     sent.write(late.subarray(0, 200_000));
-    while ((await table.find(uid))!.touched_at === NOT_YET) await new Promise((resolve) => setImmediate(resolve));
+    while ((await table.find(uid))!.touched_at === NO_DATA_YET) await new Promise((resolve) => setImmediate(resolve));
     const bytes = video(50_000);
     assert.equal((await send(uploadUrl, form(bytes))).status, 200);
     if (end === "wait") sent.write(late.subarray(200_000));

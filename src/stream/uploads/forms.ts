@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
-import { type CreationDeps, nameAfter } from "./creation.ts";
-import { videoDraft, ONE_DAY_MS } from "./drafts.ts";
+import { type CreationDeps, setNameIfUnset } from "./creation.ts";
+import { videoDraft, SINGLE_REQUEST_EXPIRY_MS } from "./drafts.ts";
 import { readStreamedForm } from "./form.ts";
 import type { RequestedVideo, Uploads } from "./port.ts";
 import { sniffed } from "./sniff.ts";
@@ -11,7 +11,7 @@ import type { UploadRow } from "./uploads-table.ts";
 
 export interface Forms extends Pick<Uploads, "form" | "bytes"> {
   /** Uploads a form to a one-time URL, in one request. Throws alreadyUploaded, uploadBusy, and the errors of a form. */
-  toAddress(row: UploadRow, incoming: IncomingMessage): Promise<Video>;
+  uploadToUrl(row: UploadRow, incoming: IncomingMessage): Promise<Video>;
 }
 
 const MIB = 1024 ** 2;
@@ -23,12 +23,12 @@ const MAX_NAME = 500;
  * Uploads in one request. The file is stored as an object before the video is announced; the data of a failed upload is
  * removed.
  */
-export function createForms(parts: CreationDeps): Forms {
-  const { objects, clock, ids, log, settings, videos, table, sources, lock } = parts;
+export function createForms(deps: CreationDeps): Forms {
+  const { objects, clock, ids, log, settings, videos, table, sources, lock } = deps;
   const maxBytes = settings.basic_upload_mb * MIB;
 
-  async function keepUnder(key: string, { first, rest }: Begun, most: number): Promise<number> {
-    const { size } = await objects.put(key, whole(first, rest), { maxBytes: most });
+  async function storeAs(key: string, { first, rest }: StartedBody, most: number): Promise<number> {
+    const { size } = await objects.put(key, restoreBody(first, rest), { maxBytes: most });
     return size;
   }
   const remove = (key: string) =>
@@ -37,7 +37,7 @@ export function createForms(parts: CreationDeps): Forms {
       .catch((err: unknown) => log.warn({ err, key }, "stream: failed to delete the data of an aborted upload"));
 
   /** Creates a video once `receive` has data for it, and none if that fails. */
-  async function take(
+  async function createVideo(
     account: string,
     by: string,
     receive: (
@@ -48,12 +48,12 @@ export function createForms(parts: CreationDeps): Forms {
     try {
       const size = await receive(async (requested, body, most) => {
         // Nothing is created for a file that is rejected because of its head.
-        const begun = await begin(body);
-        made = await videos.create(account, await videoDraft(parts, account, requested, ONE_DAY_MS));
-        return keepUnder(sources.key(made.uid), begun, most);
+        const begun = await readFirst(body);
+        made = await videos.create(account, await videoDraft(deps, account, requested, SINGLE_REQUEST_EXPIRY_MS));
+        return storeAs(sources.key(made.uid), begun, most);
       });
       log.info({ video: made!.uid, account, octets: size, by }, "stream: upload completed");
-      return await sources.taken(made!.uid, { key: sources.key(made!.uid), size });
+      return await sources.registerSource(made!.uid, { key: sources.key(made!.uid), size });
     } catch (err) {
       if (made !== undefined) {
         await remove(sources.key(made.uid));
@@ -65,7 +65,7 @@ export function createForms(parts: CreationDeps): Forms {
 
   return {
     form: (account, incoming, { requested = {}, confirm } = {}) =>
-      take(account, "form", async (keep) => {
+      createVideo(account, "form", async (keep) => {
         const size = await readStreamedForm(incoming, maxBytes, ({ name, body }) =>
           keep(
             {
@@ -80,7 +80,7 @@ export function createForms(parts: CreationDeps): Forms {
         return size;
       }),
     bytes: (account, body, requested = {}) =>
-      take(account, "bytes", (keep) => {
+      createVideo(account, "bytes", (keep) => {
         const limit = Math.floor(settings.upload_gb * GIB);
         return keep(
           requested,
@@ -91,7 +91,7 @@ export function createForms(parts: CreationDeps): Forms {
           limit,
         );
       }),
-    async toAddress({ uid }, incoming) {
+    async uploadToUrl({ uid }, incoming) {
       const end = await lock.acquire(uid);
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
@@ -118,36 +118,39 @@ export function createForms(parts: CreationDeps): Forms {
     try {
       size = await readStreamedForm(incoming, most, async (file) => {
         name = file.name;
-        return keepUnder(key, await begin(sources.touching(uid, file.body)), most);
+        return storeAs(key, await readFirst(sources.trackActivity(uid, file.body)), most);
       });
     } catch (err) {
       await remove(key);
       throw err;
     }
-    const video = await sources.taken(uid, { key, size }).catch(async (err: unknown) => {
+    const video = await sources.registerSource(uid, { key, size }).catch(async (err: unknown) => {
       // Only in this case, because announcing a video may fail after its row has this source.
       if (err instanceof UserError && err.kind === "alreadyUploaded") await remove(key);
       throw err;
     });
     await sources.discard(uid);
-    await nameAfter(parts, row, name);
+    await setNameIfUnset(deps, row, name);
     await table.change(uid, { finished_at: clock.now(), length: size });
     log.info({ video: uid, account: row.account_id, octets: size, by: "form" }, "stream: upload completed");
     return video;
   }
 }
 
-interface Begun {
+interface StartedBody {
   first: IteratorResult<Uint8Array>;
   rest: AsyncIterator<Uint8Array>;
 }
 
-async function begin(body: AsyncIterable<Uint8Array>): Promise<Begun> {
+async function readFirst(body: AsyncIterable<Uint8Array>): Promise<StartedBody> {
   const rest = body[Symbol.asyncIterator]();
   return { first: await rest.next(), rest };
 }
 
-async function* whole(first: IteratorResult<Uint8Array>, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* restoreBody(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   try {
     for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
   } finally {

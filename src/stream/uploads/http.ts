@@ -6,11 +6,11 @@ import { mayReopen, type Video } from "../videos/index.ts";
 import { checkChunk } from "./chunk-rules.ts";
 import { checkTusHeaders, type CreationDeps, type Creations, uploadLimit } from "./creation.ts";
 import type { Forms } from "./forms.ts";
-import type { ShownUpload } from "./port.ts";
+import type { UploadStatus } from "./port.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
 import { UPLOAD_DATA } from "./tus-protocol.ts";
 import { userErrorText, type Tus } from "./tus.ts";
-import { DEFERRED, isSecretOf, type UploadRow } from "./uploads-table.ts";
+import { DEFERRED_LENGTH, isSecretOf, type UploadRow } from "./uploads-table.ts";
 
 interface UploadHttpDeps extends CreationDeps {
   creations: Creations;
@@ -21,7 +21,7 @@ interface UploadHttpDeps extends CreationDeps {
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** The end of the path, regardless of where it is mounted. */
-const ADDRESS = /^[^?]*\/upload\/([0-9a-f]{32})\/([A-Za-z0-9_-]{16,64})\/?(?:\?|$)/;
+const UPLOAD_PATH = /^[^?]*\/upload\/([0-9a-f]{32})\/([A-Za-z0-9_-]{16,64})\/?(?:\?|$)/;
 const METHODS = "POST, HEAD, PATCH, DELETE, OPTIONS, GET";
 /** The checksum extension is not supported: requests with Upload-Checksum are rejected. */
 export const tusHeaders = (settings: Pick<UploadHttpDeps["settings"], "upload_gb">): Record<string, string> => ({
@@ -45,27 +45,27 @@ const PREFLIGHT = {
 };
 const DAY = 86_400_000;
 /** An upload that received data within this time is still arriving. */
-export const ARRIVING_MS = 3_600_000;
+export const ACTIVE_UPLOAD_MS = 3_600_000;
 
 /** Serves `/upload/<uid>/<secret>`. The URL is the credential; other credentials sent by a client are ignored. */
-export function createUploadHttp(parts: UploadHttpDeps): Handler {
-  const { clock, log, settings, urls, videos, table, creations, forms, tus, page } = parts;
+export function createUploadHttp(deps: UploadHttpDeps): Handler {
+  const { clock, log, settings, urls, videos, table, creations, forms, tus, page } = deps;
   const maxBytes = uploadLimit(settings);
 
   /**
    * An upload started before the expiry may finish up to a day after it; the same applies to a file that replaces a
    * failed one.
    */
-  function isLate(row: UploadRow, video: Video): boolean {
+  function hasExpired(row: UploadRow, video: Video): boolean {
     const { uploadExpiry } = video;
     const now = clock.now();
     if ((row.finished_at !== null && !mayReopen(video)) || uploadExpiry === null || now <= uploadExpiry) return false;
-    return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;
+    return now > uploadExpiry + DAY || now - row.touched_at > ACTIVE_UPLOAD_MS;
   }
 
   /** Finds the upload for a URL. Throws uploadNotFound. */
   async function find(url: string): Promise<{ row: UploadRow; video: Video; secret: string }> {
-    const [, uid, secret = ""] = ADDRESS.exec(url) ?? [];
+    const [, uid, secret = ""] = UPLOAD_PATH.exec(url) ?? [];
     const row = uid === undefined ? undefined : await table.find(uid);
     const video = row !== undefined && isSecretOf(row, secret) ? await videos.find(row.uid) : undefined;
     if (row === undefined || video === undefined) throw streamErrors.uploadNotFound();
@@ -81,7 +81,7 @@ export function createUploadHttp(parts: UploadHttpDeps): Handler {
     if (method === "OPTIONS") return options(response);
     const { row, video, secret } = await find(request.url!);
     if (method === "GET") return show(request, response, row, video);
-    if (isLate(row, video)) throw streamErrors.uploadExpired({ at: new Date(video.uploadExpiry!).toISOString() });
+    if (hasExpired(row, video)) throw streamErrors.uploadExpired({ at: new Date(video.uploadExpiry!).toISOString() });
     if (method === "POST") return post(request, response, row, secret);
     if (method !== "HEAD" && method !== "PATCH" && method !== "DELETE")
       return void response.writeHead(405, { ...CORS, allow: METHODS }).end();
@@ -98,8 +98,8 @@ export function createUploadHttp(parts: UploadHttpDeps): Handler {
 
   async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
     const { maxSizeBytes, maxDurationSeconds, requireSignedURLs } = video;
-    const shown: ShownUpload = {
-      ...progressOf(row, video, isLate(row, video)),
+    const shown: UploadStatus = {
+      ...progressOf(row, video, hasExpired(row, video)),
       maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes),
       ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }),
       ...(maxDurationSeconds !== null && { maxDurationSeconds }),
@@ -120,12 +120,12 @@ export function createUploadHttp(parts: UploadHttpDeps): Handler {
     secret: string,
   ): Promise<void> {
     if (request.headers["tus-resumable"] === undefined) {
-      const { uid } = await forms.toAddress(row, request);
+      const { uid } = await forms.uploadToUrl(row, request);
       return sendJson(response, 200, { result: { uid }, success: true, errors: [], messages: [] });
     }
     const headers = await creations.begin(row, secret, {
       headers: request.headers,
-      ...(carriesUpload(request) && { body: receivedBody(request) }),
+      ...(hasUploadBody(request) && { body: receivedBody(request) }),
     });
     // The requested URL, regardless of which host name of this server it contains.
     response
@@ -142,7 +142,7 @@ export function createUploadHttp(parts: UploadHttpDeps): Handler {
       checkChunk({
         offset,
         octets: octets === undefined ? undefined : Number(octets),
-        length: length === DEFERRED ? declaredIn(headers) : length,
+        length: length === DEFERRED_LENGTH ? declaredIn(headers) : length,
         max: settings.chunk_mb * 1024 * 1024,
       });
   }
@@ -154,7 +154,7 @@ export function createUploadHttp(parts: UploadHttpDeps): Handler {
       if (response.headersSent) return void response.destroy();
       if (!(err instanceof UserError)) log.error({ err }, "stream: upload failed");
       else if (isStoreError(err) && err.entry.http >= 500) log.error({ err }, "stream: upload failed");
-      refuse(request, response, err instanceof UserError ? err : undefined);
+      sendError(request, response, err instanceof UserError ? err : undefined);
     }
   };
 }
@@ -171,7 +171,7 @@ function progressOf(
   row: UploadRow,
   video: Video,
   late: boolean,
-): Pick<ShownUpload, "state" | "pctComplete" | "playable" | "problem"> {
+): Pick<UploadStatus, "state" | "pctComplete" | "playable" | "problem"> {
   if (video.state === "error") {
     const { code, text } = video.errorReason ?? { code: "ERR_UNKNOWN", text: "" };
     return { state: "failed", problem: { code, text, retry: mayReopen(video) && !late } };
@@ -198,10 +198,10 @@ function methodOf(request: IncomingMessage): string {
 }
 
 /** Whether a creation includes upload data (TUS 1.0.0): it then declares the type of its body. */
-export const carriesUpload = ({ headers }: IncomingMessage): boolean => headers["content-type"] === UPLOAD_DATA;
+export const hasUploadBody = ({ headers }: IncomingMessage): boolean => headers["content-type"] === UPLOAD_DATA;
 
 /** Plain text for TUS clients, the API envelope for others. */
-function refuse(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
+function sendError(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
   const status = error?.entry.http ?? 500;
   const message = error === undefined ? "Internal error. See the server log." : userErrorText(error);
   const headers = { ...CORS, "cache-control": "no-store", ...(status === 409 && { "x-should-retry": "false" }) };

@@ -9,37 +9,41 @@ interface OriginFile {
   version: string | undefined;
 }
 
-const ASK_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 15_000;
 
 /**
  * Sends HEAD; if the response is unusable, requests the first byte. Throws invalidUrl, urlNotPublic, notAVideo.
  */
-export async function askOrigin(fetch: GuardedFetch, url: string): Promise<OriginFile> {
+export async function fetchOriginInfo(fetch: GuardedFetch, url: string): Promise<OriginFile> {
   const ask = async (request: Parameters<GuardedFetch>[1]) => {
-    const answer = await fetch(url, { ...request, headersMs: ASK_MS, totalMs: ASK_MS }).catch(throwFetchError);
+    const answer = await fetch(url, {
+      ...request,
+      headersTimeoutMs: REQUEST_TIMEOUT_MS,
+      totalTimeoutMs: REQUEST_TIMEOUT_MS,
+    }).catch(throwFetchError);
     answer.close();
     return answer;
   };
   const head = await ask({ method: "HEAD" });
-  let found = isFine(head.status) ? describe(head) : undefined;
+  let found = isSuccessStatus(head.status) ? originFileOf(head) : undefined;
   if (found?.size === undefined) {
     // URLs signed for one method, and custom-built servers, do not support HEAD.
     const first = await ask({ headers: { range: "bytes=0-0" } });
     if (first.status === 416) throw streamErrors.notAVideo({ reason: "it is empty" });
-    if (!isFine(first.status)) throw streamErrors.invalidUrl({ reason: answered(url, first.status) });
-    found = describe(first);
+    if (!isSuccessStatus(first.status)) throw streamErrors.invalidUrl({ reason: describeStatus(url, first.status) });
+    found = originFileOf(first);
   }
   if (found.size === 0) throw streamErrors.notAVideo({ reason: "it is empty" });
   return found;
 }
 
-export const isFine = (status: number): boolean => status === 200 || status === 206;
+export const isSuccessStatus = (status: number): boolean => status === 200 || status === 206;
 
 /** Text for display without the query, which may contain a secret. */
-export const answered = (url: string, status: number): string =>
+export const describeStatus = (url: string, status: number): string =>
   `${URL.parse(url)?.hostname ?? "the origin"} responded with status ${status}`;
 
-export function describe({ status, headers }: Pick<GuardedResponse, "status" | "headers">): OriginFile {
+export function originFileOf({ status, headers }: Pick<GuardedResponse, "status" | "headers">): OriginFile {
   const { etag, "last-modified": modified } = headers;
   const size = totalOf(status, headers);
   return { size, version: etag?.startsWith('"') === true ? etag : modified };
@@ -56,11 +60,11 @@ function totalOf(
 }
 
 /** Offset of the response's first byte; undefined if it is not the requested range. */
-export function startOf({ status, headers }: GuardedResponse): number | undefined {
+export function rangeStart({ status, headers }: GuardedResponse): number | undefined {
   if (status === 200) return 0;
   const start = /^bytes (\d+)-/.exec(headers["content-range"] ?? "")?.[1];
   return start === undefined ? undefined : Number(start);
 }
 
 /** Status codes that a retry does not fix. */
-export const isForGood = (status: number): boolean => [400, 401, 403, 404, 405, 406, 410, 451].includes(status);
+export const isPermanentStatus = (status: number): boolean => [400, 401, 403, 404, 405, 406, 410, 451].includes(status);

@@ -58,7 +58,7 @@ export interface Uploads {
   /** True if data for this video is arriving, in which case its upload has not expired yet. */
   isArriving(uid: string): Promise<boolean>;
   /** Deletes the received data of a deleted video. */
-  forget(uid: string): Promise<void>;
+  onVideoDeleted(uid: string): Promise<void>;
   /** Completes work interrupted by a crash: uploads that have fully arrived, and copies whose job was lost. */
   recover(): Promise<void>;
   /** Deletes the rows of uploads that finished two days ago. */
@@ -83,10 +83,14 @@ export interface TusCreation {
 }
 
 /** Renders the page of a one-time upload URL. */
-export type UploadPages = (request: IncomingMessage, response: ServerResponse, page: ShownUpload) => Promise<void>;
+export type RenderUploadPage = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  page: UploadStatus,
+) => Promise<void>;
 
 /** State of a one-time URL, for its page and as JSON (`Accept: application/json`). */
-export interface ShownUpload {
+export interface UploadStatus {
   /**
    * `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file
    * cannot be used; `expired`: no longer accepts a file.

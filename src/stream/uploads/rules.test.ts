@@ -65,7 +65,7 @@ test("one request holds the lock; a waiting request asks the holder to release i
   const events = createLocalEvents({ log: silentLog });
   const lock = createUploadLock({ events, process: "one" });
   let requested = 0;
-  const first = await lock.acquire("a", { onWanted: () => void requested++ });
+  const first = await lock.acquire("a", { onContended: () => void requested++ });
   const waiting = lock.acquire("a", {});
   await soon();
   assert.deepEqual([requested, lock.has("a"), lock.has("b")], [1, true, false]);
@@ -84,11 +84,11 @@ test("an acquired lock is announced to other processes, which release theirs; a 
   const events = createLocalEvents({ log: silentLog });
   const [one, two] = [createUploadLock({ events, process: "one" }), createUploadLock({ events, process: "two" })];
   const requested: string[] = [];
-  await one.acquire("a", { onWanted: () => void requested.push("one") });
+  await one.acquire("a", { onContended: () => void requested.push("one") });
   await soon();
   assert.equal(requested.length, 0);
-  await two.acquire("b", { onWanted: () => void requested.push("two, of b") });
-  await two.acquire("a", { onWanted: () => void requested.push("two, of a") });
+  await two.acquire("b", { onContended: () => void requested.push("two, of b") });
+  await two.acquire("a", { onContended: () => void requested.push("two, of a") });
   await soon();
   assert.deepEqual(requested, ["one"]);
   one.close();

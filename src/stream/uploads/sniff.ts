@@ -58,7 +58,7 @@ interface SniffOptions {
   maxBytes: number;
   tooLarge: () => UserError;
   /** Returns the reason why this head is rejected. Default: nonVideoReason. */
-  refuse?: ((head: Buffer, whole: boolean) => string | undefined) | undefined;
+  rejectionReason?: ((head: Buffer, whole: boolean) => string | undefined) | undefined;
   /** False if another request continues the file. Default true. */
   endsFile?: (size: number) => boolean;
 }
@@ -66,14 +66,14 @@ interface SniffOptions {
 /** Passes `body` through after sniffing its head. Throws notAVideo, and the error that `tooLarge` returns. */
 export async function* sniffed(
   body: AsyncIterable<Uint8Array>,
-  { maxBytes, tooLarge, refuse = nonVideoReason, endsFile = () => true }: SniffOptions,
+  { maxBytes, tooLarge, rejectionReason = nonVideoReason, endsFile = () => true }: SniffOptions,
 ): AsyncGenerator<Uint8Array> {
   let size = 0;
   let head: Uint8Array[] | undefined = [];
   const checked = (whole: boolean) => {
     const bytes = Buffer.concat(head!);
     head = undefined;
-    const reason = refuse(bytes.subarray(0, HEAD_OCTETS), whole && bytes.length <= HEAD_OCTETS);
+    const reason = rejectionReason(bytes.subarray(0, HEAD_OCTETS), whole && bytes.length <= HEAD_OCTETS);
     if (reason !== undefined) throw streamErrors.notAVideo({ reason });
     return bytes;
   };

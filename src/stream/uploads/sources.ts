@@ -4,7 +4,7 @@ import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
 import type { UploadsDeps } from "./deps.ts";
 import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
-import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
+import { DEFERRED_LENGTH, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 import { UserError } from "../../kernel/index.ts";
 
 /** Stores the source of a video while it is arriving, and completes it. */
@@ -29,9 +29,9 @@ export interface Sources {
    */
   finish(row: UploadRow, length: number): Promise<void>;
   /** Passes the data through and updates `touched_at` while doing so, so that others see that the upload is active. */
-  touching(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+  trackActivity(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Registers a source already stored under its key. Throws alreadyUploaded, videoNotFound. */
-  taken(uid: string, source: { key: string; size: number }): Promise<Video>;
+  registerSource(uid: string, source: { key: string; size: number }): Promise<Video>;
   discard(uid: string): Promise<void>;
   /**
    * Deletes an unusable file and restarts the upload. The caller must hold the upload's lock. Undefined if the video
@@ -52,7 +52,7 @@ export function createSources(
   const key = (uid: string, attempt?: string) => `stream/${uid}/source${attempt === undefined ? "" : `-${attempt}`}`;
   const partial = (uid: string) => objects.partial(key(uid));
 
-  async function* touching(uid: string, body: AsyncIterable<Uint8Array>) {
+  async function* trackActivity(uid: string, body: AsyncIterable<Uint8Array>) {
     let touched = clock.now();
     await table.change(uid, { touched_at: touched });
     for await (const piece of body) {
@@ -61,7 +61,7 @@ export function createSources(
     }
   }
 
-  async function taken(uid: string, source: { key: string; size: number }): Promise<Video> {
+  async function registerSource(uid: string, source: { key: string; size: number }): Promise<Video> {
     try {
       return await videos.uploaded(uid, source);
     } catch (err) {
@@ -82,7 +82,7 @@ export function createSources(
     }
     if (row.kind !== "copy") await sniffStored(row, length);
     try {
-      await taken(uid, { key: key(uid), size: length });
+      await registerSource(uid, { key: key(uid), size: length });
       log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "stream: upload completed");
     } catch (err) {
       // An earlier process completed this step and died before the next one.
@@ -99,7 +99,7 @@ export function createSources(
     const reason = nonVideoReason(head, length <= HEAD_OCTETS);
     if (reason === undefined) return;
     await objects.delete([key(row.uid)]);
-    await beginAgain(row);
+    await resetUpload(row);
     throw streamErrors.notAVideo({ reason });
   }
 
@@ -107,7 +107,7 @@ export function createSources(
    * Resets the upload. A one-time URL may receive a file with a different length; a TUS upload keeps its declared
    * length.
    */
-  async function beginAgain(row: UploadRow): Promise<UploadRow> {
+  async function resetUpload(row: UploadRow): Promise<UploadRow> {
     const change = {
       length: row.kind === "direct" ? null : row.length,
       metadata: row.kind === "direct" ? null : row.metadata,
@@ -132,8 +132,8 @@ export function createSources(
     partial,
     offset,
     finish,
-    taken,
-    touching,
+    registerSource,
+    trackActivity,
     async append(row, at, body) {
       const file =
         at > 0
@@ -144,12 +144,12 @@ export function createSources(
               endsFile: (size) => size === row.length,
             });
       const kept = await partial(row.uid)
-        .append(at, touching(row.uid, file))
+        .append(at, trackActivity(row.uid, file))
         .catch(async (err: unknown) => {
-          if (err instanceof UserError && err.kind === "notAVideo") await beginAgain(row);
+          if (err instanceof UserError && err.kind === "notAVideo") await resetUpload(row);
           throw err;
         });
-      if (row.length !== DEFERRED && kept >= row.length) await finish(row, row.length);
+      if (row.length !== DEFERRED_LENGTH && kept >= row.length) await finish(row, row.length);
       else await table.change(row.uid, { touched_at: clock.now() });
       return kept;
     },
@@ -164,7 +164,7 @@ export function createSources(
         ...new Set([sourceKey ?? key(uid), key(uid), ...MEZZANINES.map((name) => `stream/${uid}/${name}`)]),
       ]);
       log.info({ video: uid, account: row.account_id }, "stream: one-time URL can be used again after a failed upload");
-      return beginAgain(row);
+      return resetUpload(row);
     },
   };
 }

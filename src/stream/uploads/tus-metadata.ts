@@ -25,7 +25,7 @@ export function readTusMetadata(header: string): RequestedVideo {
     if (seen.has(key.toLowerCase())) throw bad(`Upload-Metadata has a duplicate key ${quoted(key)}`);
     seen.add(key.toLowerCase());
     const value = decoded(key, encoded);
-    const set = OURS.get(key.toLowerCase());
+    const set = KNOWN_KEYS.get(key.toLowerCase());
     if (set === undefined) meta.push([key, value]);
     else set(requested, value, key);
   }
@@ -40,7 +40,7 @@ export function readTusMetadata(header: string): RequestedVideo {
 
 const quoted = (text: string) => JSON.stringify(text.slice(0, 100));
 
-const OURS = new Map<string, (requested: RequestedVideo, value: string, key: string) => void>(
+const KNOWN_KEYS = new Map<string, (requested: RequestedVideo, value: string, key: string) => void>(
   Object.entries({
     // A flag: its presence sets it.
     requiresignedurls: (requested: RequestedVideo) => void (requested.requireSignedURLs = true),

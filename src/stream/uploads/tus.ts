@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
-import { atMost, checkSize, deferredLimit } from "./creation.ts";
+import { limitBytes, checkSize, deferredLimit } from "./creation.ts";
 import type { UploadsDeps } from "./deps.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
 import type { Sources } from "./sources.ts";
 import { checkContentLength, checkHeaderValues, checkPatchHeaders, readPatch } from "./tus-protocol.ts";
 import type { UploadLock } from "./upload-lock.ts";
-import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
+import { DEFERRED_LENGTH, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
 /** For scripts of other origins. The value is part of the wire contract, and longer than the list of other responses. */
 const CORS = {
@@ -38,7 +38,7 @@ export type Tus = (
 
 export function createTus({ table, sources, lock, videos, log, settings }: TusDeps): Tus {
   /** Finds the upload and its offset. The caller must hold the lock. Throws uploadNotFound, notAVideo. */
-  async function stored(uid: string): Promise<{ row: UploadRow & { length: number }; offset: number }> {
+  async function findUpload(uid: string): Promise<{ row: UploadRow & { length: number }; offset: number }> {
     const row = await table.find(uid);
     if (row === undefined || row.length === null) throw streamErrors.uploadNotFound();
     const offset = await sources.offset(row);
@@ -51,7 +51,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
    * Runs `work` while it holds the lock of the upload. `released` aborts shortly after another request has asked for the
    * lock. Throws uploadBusy.
    */
-  async function locked<Result>(
+  async function withLock<Result>(
     uid: string,
     response: ServerResponse,
     work: (released: AbortSignal) => Promise<Result>,
@@ -63,7 +63,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
     try {
       const end = await lock.acquire(uid, {
         signal: closed.signal,
-        onWanted: () => void (timer ??= setTimeout(() => released.abort(), RELEASE_MS)),
+        onContended: () => void (timer ??= setTimeout(() => released.abort(), RELEASE_MS)),
       });
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
@@ -78,11 +78,11 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
   }
 
   async function head(response: ServerResponse, { uid }: Video): Promise<void> {
-    const { row, offset } = await locked(uid, response, () => stored(uid));
+    const { row, offset } = await withLock(uid, response, () => findUpload(uid));
     writeHead(response, 200, {
       "cache-control": "no-store",
       "content-type": TEXT,
-      ...(row.length === DEFERRED ? { "upload-defer-length": 1 } : { "upload-length": row.length }),
+      ...(row.length === DEFERRED_LENGTH ? { "upload-defer-length": 1 } : { "upload-length": row.length }),
       "upload-offset": offset,
     }).end();
   }
@@ -90,20 +90,20 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
   async function patch(request: IncomingMessage, response: ServerResponse, video: Video): Promise<void> {
     const headers = readPatch(request);
     const { uid, maxSizeBytes } = video;
-    const { offset, released } = await locked(uid, response, async (released) => {
-      const { row, offset } = await stored(uid);
-      checkPatchHeaders(headers, { offset, length: row.length === DEFERRED ? undefined : row.length });
+    const { offset, released } = await withLock(uid, response, async (released) => {
+      const { row, offset } = await findUpload(uid);
+      checkPatchHeaders(headers, { offset, length: row.length === DEFERRED_LENGTH ? undefined : row.length });
       const { uploadLength = row.length } = headers;
       if (uploadLength !== row.length) {
         checkSize(uploadLength, maxSizeBytes, settings);
         await table.change(uid, { length: uploadLength });
       }
       const limit =
-        uploadLength === DEFERRED
+        uploadLength === DEFERRED_LENGTH
           ? deferredLimit(maxSizeBytes, settings)
           : { bytes: uploadLength, exceeded: streamErrors.bodyTooLong };
-      checkContentLength(headers, { offset, length: uploadLength === DEFERRED ? undefined : uploadLength });
-      const body = atMost(limit, receivedBody(request, released), offset);
+      checkContentLength(headers, { offset, length: uploadLength === DEFERRED_LENGTH ? undefined : uploadLength });
+      const body = limitBytes(limit, receivedBody(request, released), offset);
       return { offset: await sources.append({ ...row, length: uploadLength }, offset, body), released };
     });
     // After a release, the rest of the body is still arriving.
@@ -112,8 +112,8 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
 
   /** For a one-time URL, deletes only the upload; otherwise also the video, which can no longer be uploaded. */
   async function terminate(response: ServerResponse, { uid }: Video): Promise<void> {
-    const complete = await locked(uid, response, async () => {
-      const { row, offset } = await stored(uid);
+    const complete = await withLock(uid, response, async () => {
+      const { row, offset } = await findUpload(uid);
       if (offset === row.length) return true;
       await sources.discard(uid);
       if (row.kind === "direct") await table.change(uid, { length: null, metadata: null });
@@ -130,7 +130,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
   }
 
   /** Responds immediately, and ends the response once the client has sent its body. */
-  async function refuse(
+  async function sendError(
     request: IncomingMessage,
     response: ServerResponse,
     err: unknown,
@@ -151,14 +151,14 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
     try {
       checkHeaderValues(request, method);
     } catch (err) {
-      return refuse(request, response, err);
+      return sendError(request, response, err);
     }
     try {
       if (method === "HEAD") await head(response, video);
       else if (method === "DELETE") await terminate(response, video);
       else await patch(request, response, video);
     } catch (err) {
-      await refuse(request, response, err, method === "PATCH" ? { connection: "close" } : {});
+      await sendError(request, response, err, method === "PATCH" ? { connection: "close" } : {});
     }
   };
 }

@@ -9,11 +9,11 @@ import type { Events } from "../../store/index.ts";
 export interface UploadLock {
   /**
    * Resolves with the release function, or with undefined if the holder did not release the lock within `waitMs`.
-   * `onWanted` is called when another request is waiting; without it the lock is held to the end.
+   * `onContended` is called when another request is waiting; without it the lock is held to the end.
    */
   acquire(
     id: string,
-    options?: { onWanted?: () => void; signal?: AbortSignal; waitMs?: number },
+    options?: { onContended?: () => void; signal?: AbortSignal; waitMs?: number },
   ): Promise<(() => void) | undefined>;
   has(id: string): boolean;
   close(): void;
@@ -27,20 +27,20 @@ const LOCK_EVENT = "stream.upload.turn";
 
 interface Lock {
   ended: Promise<void>;
-  onWanted: (() => void) | undefined;
+  onContended: (() => void) | undefined;
 }
 
 export function createUploadLock({ events, process }: { events: Events; process: string }): UploadLock {
   const locks = new Map<string, Lock>();
   const unsubscribe = events.subscribe(LOCK_EVENT, (hint) => {
     const [id = "", by] = hint.split(":");
-    if (by !== process) locks.get(id)?.onWanted?.();
+    if (by !== process) locks.get(id)?.onContended?.();
   });
 
   return {
     close: unsubscribe,
     has: (id) => locks.has(id),
-    async acquire(id, { onWanted, signal, waitMs = 5000 } = {}) {
+    async acquire(id, { onContended, signal, waitMs = 5000 } = {}) {
       const { promise: late, resolve } = Promise.withResolvers<"late">();
       const timer = setTimeout(resolve, waitMs, "late").unref();
       const abort = () => resolve("late");
@@ -48,7 +48,7 @@ export function createUploadLock({ events, process }: { events: Events; process:
       try {
         for (let before = locks.get(id); before !== undefined; before = locks.get(id)) {
           if (signal?.aborted === true) return undefined;
-          before.onWanted?.();
+          before.onContended?.();
           if ((await Promise.race([before.ended, late])) === "late") return undefined;
         }
       } finally {
@@ -56,7 +56,7 @@ export function createUploadLock({ events, process }: { events: Events; process:
         signal?.removeEventListener("abort", abort);
       }
       const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-      const lock: Lock = { ended, onWanted };
+      const lock: Lock = { ended, onContended };
       locks.set(id, lock);
       events.publish(LOCK_EVENT, `${id}:${process}`);
       return () => {

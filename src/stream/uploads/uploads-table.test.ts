@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEveryDatabase } from "../../../test/support/databases.ts";
-import { createUploadsTable, hashOf, isSecretOf, NOT_YET, uploadsMigrations, type UploadRow } from "./uploads-table.ts";
+import {
+  createUploadsTable,
+  hashOf,
+  isSecretOf,
+  NO_DATA_YET,
+  uploadsMigrations,
+  type UploadRow,
+} from "./uploads-table.ts";
 
 onEveryDatabase((engine) => {
   test("an upload is stored, updated, found among the unfinished uploads, and deleted long after it has finished", async (t) => {
@@ -14,7 +21,7 @@ onEveryDatabase((engine) => {
           uid: uid(n),
           account_id: "a",
           kind: n % 2 === 0 ? "tus" : "copy",
-          touched_at: NOT_YET,
+          touched_at: NO_DATA_YET,
           ...(n === 7 && {
             secret: hashOf("secret"),
             length: 32_212_254_720,
@@ -51,7 +58,7 @@ onEveryDatabase((engine) => {
       left.map((each) => each.uid),
       Array.from({ length: 1203 }, (_, n) => uid(n)).filter((_, n) => n < 7 || n > 9),
     );
-    assert.equal(await table.forgetFinished(3000), false);
+    assert.equal(await table.deleteFinished(3000), false);
     assert.deepEqual(
       [await table.find(uid(7)), (await table.find(uid(8)))?.finished_at, await table.find(uid(9))],
       [undefined, 3000, undefined],

@@ -23,16 +23,16 @@ export interface UploadRow {
   url: string | null;
   /** Version of the copied file, as reported by its origin. */
   version: string | null;
-  /** When data last arrived or was requested, or `NOT_YET`. */
+  /** When data last arrived or was requested, or `NO_DATA_YET`. */
   touched_at: number;
   finished_at: number | null;
 }
 
 /** No data has arrived yet. */
-export const NOT_YET = 0;
+export const NO_DATA_YET = 0;
 
 /** Length of an upload until its client declares it (TUS 1.0.0, `Upload-Defer-Length`). */
-export const DEFERRED = -1;
+export const DEFERRED_LENGTH = -1;
 
 export const uploadsMigrations: Migration[] = [
   {
@@ -108,7 +108,7 @@ export function createUploadsTable(db: Db) {
       }
     },
     /** Deletes uploads that finished before this time; true while there may be more. */
-    async forgetFinished(before: number): Promise<boolean> {
+    async deleteFinished(before: number): Promise<boolean> {
       const some = tables
         .selectFrom("stream_uploads")
         .select("uid")

@@ -15,7 +15,7 @@ import {
 import { createStreamUrls } from "../videos/urls.ts";
 import { createVideos } from "../videos/videos.ts";
 import { videosMigrations } from "../videos/videos-table.ts";
-import { carriesUpload } from "./http.ts";
+import { hasUploadBody } from "./http.ts";
 import type { UploadsDeps } from "./deps.ts";
 import { createUploads } from "./uploads.ts";
 import { uploadsMigrations } from "./uploads-table.ts";
@@ -75,7 +75,7 @@ export async function openUploadsWorld({
     copyRetries: { attempts: 2, backoff: () => 10 },
     ...more,
   });
-  videos.onDeleted(uploads.forget);
+  videos.onDeleted(uploads.onVideoDeleted);
   videos.beforeExpiry(uploads.isArriving);
 
   async function answer(request: IncomingMessage, response: ServerResponse) {
@@ -85,7 +85,7 @@ export async function openUploadsWorld({
       const { headers } = await uploads.tus(ACCOUNT, {
         headers: request.headers,
         directUser: request.url === "/direct",
-        ...(carriesUpload(request) && { body: request }),
+        ...(hasUploadBody(request) && { body: request }),
       });
       response.writeHead(201, headers).end();
     } catch (err) {

@@ -2,7 +2,7 @@ import { every, type Repetition } from "../../kernel/every.ts";
 import { createCopies } from "./copies.ts";
 import { createCreations, type CreationDeps } from "./creation.ts";
 import { createForms } from "./forms.ts";
-import { ARRIVING_MS, createUploadHttp, tusHeaders } from "./http.ts";
+import { ACTIVE_UPLOAD_MS, createUploadHttp, tusHeaders } from "./http.ts";
 import type { UploadsDeps } from "./deps.ts";
 import type { Uploads } from "./port.ts";
 import { createSources } from "./sources.ts";
@@ -11,9 +11,9 @@ import { createTus } from "./tus.ts";
 import { createUploadsTable } from "./uploads-table.ts";
 
 /** A client that lost the last response may retry within this time, and is informed that everything is stored. */
-const REMEMBERED_MS = 2 * 86_400_000;
+const FINISHED_RETENTION_MS = 2 * 86_400_000;
 /** Longer than the interval between two row updates of a copy, and between two attempts. */
-const QUIET_MS = 10 * 60_000;
+const STALE_COPY_MS = 10 * 60_000;
 const SWEEP_MS = 10 * 60_000;
 
 /** All upload methods: forms, TUS, one-time URLs and copies from a URL. */
@@ -22,13 +22,13 @@ export function createUploads(given: UploadsDeps): Uploads {
   const table = createUploadsTable(db);
   const sources = createSources(given, table);
   const lock = createUploadLock({ events, process: ids.token(8) });
-  const parts: CreationDeps = { ...given, table, sources, lock };
-  const creations = createCreations(parts);
+  const deps: CreationDeps = { ...given, table, sources, lock };
+  const creations = createCreations(deps);
   let repetition: Repetition | undefined;
-  const forms = createForms(parts);
-  const copies = createCopies(parts);
+  const forms = createForms(deps);
+  const copies = createCopies(deps);
   const http = createUploadHttp({
-    ...parts,
+    ...deps,
     creations,
     forms,
     tus: createTus({ table, sources, lock, videos, log, settings: given.settings }),
@@ -55,9 +55,9 @@ export function createUploads(given: UploadsDeps): Uploads {
     async isArriving(uid) {
       if (lock.has(uid)) return true;
       const row = await table.find(uid);
-      return row !== undefined && row.finished_at === null && clock.now() - row.touched_at < ARRIVING_MS;
+      return row !== undefined && row.finished_at === null && clock.now() - row.touched_at < ACTIVE_UPLOAD_MS;
     },
-    async forget(uid) {
+    async onVideoDeleted(uid) {
       await sources.discard(uid);
       await table.remove(uid);
     },
@@ -69,18 +69,18 @@ export function createUploads(given: UploadsDeps): Uploads {
     for await (const row of table.unfinished()) {
       if (row.kind === "copy") {
         // A copy that is running, or waiting for its next attempt, has a job.
-        if (clock.now() - row.touched_at > QUIET_MS) await copies.enqueue(row.uid);
+        if (clock.now() - row.touched_at > STALE_COPY_MS) await copies.enqueue(row.uid);
       } else if (row.length !== null && !lock.has(row.uid) && (await sources.offset(row)) === row.length)
-        await finishLate(row.uid);
+        await finishInterrupted(row.uid);
     }
   }
 
   async function sweep(): Promise<void> {
-    while (await table.forgetFinished(clock.now() - REMEMBERED_MS));
+    while (await table.deleteFinished(clock.now() - FINISHED_RETENTION_MS));
   }
 
   /** All data had arrived, but the video was not announced. */
-  async function finishLate(uid: string): Promise<void> {
+  async function finishInterrupted(uid: string): Promise<void> {
     const end = await lock.acquire(uid, { waitMs: 0 });
     if (end === undefined) return;
     try {

@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { deletedAt, deletedBefore, forgetDeletion, type VideosExecutor } from "./videos-table.ts";
+import { deletedAt, deletedBefore, removeDeletion, type VideosExecutor } from "./videos-table.ts";
 
 const DELETE_JOB = "stream.delete";
 
@@ -14,9 +14,9 @@ export interface Deletions {
 }
 
 /** A process that was encoding or receiving an upload may still write for this long after the row was deleted. */
-const LATE_MS = 10 * 60_000;
+const WRITE_GRACE_MS = 10 * 60_000;
 /** Extra time for due jobs that are waiting in the queue. */
-const SPARE_MS = 60_000;
+const QUEUE_MARGIN_MS = 60_000;
 const BATCH = 500;
 const LEASE_MS = 60_000;
 
@@ -59,10 +59,10 @@ export function createDeletions({
     if (at === undefined) return;
     for (const listener of listeners) await listener(uid);
     await removeObjects(uid);
-    const last = at + LATE_MS;
+    const last = at + WRITE_GRACE_MS;
     // Deletes again at a time when no process can still be writing.
     if (clock.now() < last) return enqueue(uid, new Date(last));
-    await forgetDeletion(db, uid);
+    await removeDeletion(db, uid);
   }
 
   return {
@@ -70,7 +70,8 @@ export function createDeletions({
     onDeleted: (listener) => void listeners.push(listener),
     async recover() {
       // Most have a job: only overdue deletions may have lost it.
-      for (const uid of await deletedBefore(tables, clock.now() - LATE_MS - SPARE_MS, BATCH)) await enqueue(uid);
+      for (const uid of await deletedBefore(tables, clock.now() - WRITE_GRACE_MS - QUEUE_MARGIN_MS, BATCH))
+        await enqueue(uid);
     },
     start() {
       worker ??= jobs.work(DELETE_JOB, { concurrency: 2, leaseMs: LEASE_MS }, async ({ payload }) => {

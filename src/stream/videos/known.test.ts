@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createManualClock } from "../../kernel/index.ts";
 import type { Events } from "../../store/index.ts";
-import { createKnownVideos } from "./known.ts";
+import { createVideoCache } from "./known.ts";
 import type { Video } from "./video.ts";
 import { testVideo } from "./videos.testing.ts";
 
@@ -19,7 +19,7 @@ function open(max?: number) {
   };
   const reads: { uid: string; answer(video: Video | undefined): void; fail(err: Error): void }[] = [];
   const clock = createManualClock();
-  const known = createKnownVideos({
+  const known = createVideoCache({
     events,
     clock,
     ...(max !== undefined && { max }),
@@ -46,7 +46,7 @@ test("a row that changes while being read is not cached in its old form, regardl
   for (const change of ["here", "elsewhere", "lost"] as const) {
     const { known, reads, hear } = open();
     const requested = known.find("a");
-    if (change === "here") known.changed("a");
+    if (change === "here") known.invalidate("a");
     else hear(change === "lost" ? "" : "a");
     const again = known.find("a");
     assert.equal(reads.length, 2, "a read after the change does not get the earlier result");

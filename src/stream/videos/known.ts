@@ -5,13 +5,13 @@ import type { Video } from "./video.ts";
 /** Published on every change of a row; the id is the uid. */
 export const VIDEO_CHANGED = "stream.video";
 
-interface KnownVideos {
+interface VideoCache {
   find(uid: string): Promise<Video | undefined>;
   /**
    * Called after a change has been committed and before the response is sent: the row is read again, immediately in
    * this process and on the event in others.
    */
-  changed(uid: string): void;
+  invalidate(uid: string): void;
   close(): void;
 }
 
@@ -27,7 +27,7 @@ const STALE_MS = 10 * 60_000;
  * Every segment request looks up its video: the `max` most recently requested are cached until they change. Missing
  * videos are not cached: they may be created at any time.
  */
-export function createKnownVideos({
+export function createVideoCache({
   read,
   events,
   clock,
@@ -37,7 +37,7 @@ export function createKnownVideos({
   events: Events;
   clock: Pick<Clock, "now">;
   max?: number;
-}): KnownVideos {
+}): VideoCache {
   const known = new Map<string, { video: Video; at: number }>();
   /** Reads in progress; a change of the row removes its entry. */
   const reading = new Map<string, { video: Promise<Video | undefined> }>();
@@ -86,7 +86,7 @@ export function createKnownVideos({
         return entry.video;
       });
     },
-    changed(uid) {
+    invalidate(uid) {
       forget(uid);
       events.publish(VIDEO_CHANGED, uid);
     },

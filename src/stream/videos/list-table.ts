@@ -35,7 +35,7 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
   const direction = asc ? "asc" : "desc";
   const end = offset + Math.min(limit, MAX_LIST);
   // At a large offset, skipped rows cost more time than the rows read, and also memory where several lists are joined.
-  const parts = offset > FAR ? [filter] : apart(filter);
+  const parts = offset > FAR ? [filter] : splitFilter(filter);
   const listed = await Promise.all(
     parts.map((part) =>
       db
@@ -61,7 +61,7 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
  * Splits the filter into several that can each use an index in its order: a condition on either of two states in one
  * query would read every video of the account if few match.
  */
-function apart(filter: VideoFilter): Part[] {
+function splitFilter(filter: VideoFilter): FilterPart[] {
   const { names, ...rest } = filter;
   const { states, ids } = rest;
   if (ids !== undefined) return [filter];
@@ -73,7 +73,7 @@ function apart(filter: VideoFilter): Part[] {
 }
 
 /** One of the requested names, in addition to `name`. */
-type Part = VideoFilter & { onlyName?: string };
+type FilterPart = VideoFilter & { onlyName?: string };
 
 export async function countVideos(
   db: VideosExecutor,
@@ -121,7 +121,7 @@ type Columns = ExpressionBuilder<VideoTables, "stream_videos">;
 
 function matching(
   eb: Columns,
-  { states, creator, type, search, name, names, onlyName, ids, liveInput }: Part,
+  { states, creator, type, search, name, names, onlyName, ids, liveInput }: FilterPart,
 ): Expression<SqlBool> {
   const filters: Expression<SqlBool>[] = [];
   if (states !== undefined) filters.push(among(eb, "state", states));

@@ -100,12 +100,12 @@ export function liveVideosConformance(engine: TestEngine): void {
       scheduledDeletion: null,
     });
     await videos.live.begin(A, SECOND, { liveInput: INPUT, allowedOrigins: ["example.com"] });
-    await videos.live.guard(A, INPUT, { requireSignedURLs: true });
+    await videos.live.setAccessRules(A, INPUT, { requireSignedURLs: true });
     assert.deepEqual(await rulesOf(SECOND), { requireSignedURLs: true, allowedOrigins: ["example.com"] });
-    await videos.live.guard(A, INPUT, { requireSignedURLs: false, allowedOrigins: [] });
+    await videos.live.setAccessRules(A, INPUT, { requireSignedURLs: false, allowedOrigins: [] });
     assert.deepEqual(await rulesOf(SECOND), { requireSignedURLs: false, allowedOrigins: [] });
-    await videos.live.guard("b".repeat(32), INPUT, { requireSignedURLs: true });
-    await videos.live.guard(A, "e".repeat(32), { requireSignedURLs: true });
+    await videos.live.setAccessRules("b".repeat(32), INPUT, { requireSignedURLs: true });
+    await videos.live.setAccessRules(A, "e".repeat(32), { requireSignedURLs: true });
     for (const uid of [FIRST, SECOND])
       assert.deepEqual(await rulesOf(uid), { requireSignedURLs: false, allowedOrigins: [] });
   });
@@ -119,7 +119,7 @@ export function liveVideosConformance(engine: TestEngine): void {
     assert.equal(await videos.find(FIRST), undefined);
     assert.equal((await videos.storageUsage(A)).videos, 0);
     await videos.live.begin(A, SECOND, { liveInput: INPUT });
-    assert.deepEqual(await Promise.all([60, 61].map((seconds) => videos.live.fits(A, seconds))), [true, false]);
+    assert.deepEqual(await Promise.all([60, 61].map((seconds) => videos.live.hasQuotaFor(A, seconds))), [true, false]);
     await videos.live.recorded(SECOND, {
       duration: 60,
       size: 1,

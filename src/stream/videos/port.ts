@@ -117,13 +117,13 @@ export interface LiveVideos {
    */
   begin(account: string, uid: string, draft: VideoDraft & { liveInput: string }): Promise<Video>;
   /** Applies an input's access rules to its live videos. */
-  guard(
+  setAccessRules(
     account: string,
     liveInput: string,
     rules: Partial<Pick<Video, "requireSignedURLs" | "allowedOrigins">>,
   ): Promise<void>;
   /** True if the account may store this many more seconds. */
-  fits(account: string, seconds: number): Promise<boolean>;
+  hasQuotaFor(account: string, seconds: number): Promise<boolean>;
   /** Called when playback can start. */
   playable(uid: string): Promise<void>;
   /**

@@ -1,8 +1,8 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 
-interface ProgressNotes {
+interface ProgressWriter {
   /** Resolves immediately if it is too early to write again; the last value is then written a little later. */
-  note(uid: string, pctComplete: number): Promise<void>;
+  report(uid: string, pctComplete: number): Promise<void>;
   forget(uid: string): void;
   /** Writes the buffered steps. */
   close(): Promise<void>;
@@ -13,7 +13,7 @@ const EVERY_MS = 500;
 /** Maximum number of videos tracked by this process; above it, the earliest is written immediately. */
 const MAX_VIDEOS = 1000;
 
-export function createProgressNotes({
+export function createProgressWriter({
   clock,
   log,
   write,
@@ -21,7 +21,7 @@ export function createProgressNotes({
   clock: Clock;
   log: Log;
   write(uid: string, pct: number): Promise<void>;
-}): ProgressNotes {
+}): ProgressWriter {
   /** Videos whose progress was written within the last half second, with their latest value. */
   const resting = new Map<string, { pct: number | undefined }>();
   const stop = new AbortController();
@@ -34,20 +34,20 @@ export function createProgressNotes({
     if (resting.get(uid) !== state) return;
     resting.delete(uid);
     if (state.pct !== undefined && !stop.signal.aborted)
-      await writeAndRest(uid, state.pct).catch((err: unknown) =>
+      await writeAndThrottle(uid, state.pct).catch((err: unknown) =>
         log.warn({ err, video: uid }, "stream: failed to store the progress of a video"),
       );
   }
 
-  function writeAndRest(uid: string, pct: number): Promise<void> {
+  function writeAndThrottle(uid: string, pct: number): Promise<void> {
     void rest(uid);
     return write(uid, pct);
   }
 
   return {
-    async note(uid, pct) {
+    async report(uid, pct) {
       const state = resting.get(uid);
-      if (state === undefined) return writeAndRest(uid, pct);
+      if (state === undefined) return writeAndThrottle(uid, pct);
       state.pct = Math.max(state.pct ?? 0, pct);
     },
     forget: (uid) => void resting.delete(uid),

@@ -174,7 +174,7 @@ export function rulesConformance(engine: TestEngine): void {
 
   test("the number of pending uploads is limited", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
-    const { videos } = await openVideos(t, { db }, { mostPending: 2 });
+    const { videos } = await openVideos(t, { db }, { maxPending: 2 });
     const { uid } = await videos.create(A, {});
     await videos.create(A, {});
     assert.equal(await refusal(videos.create(A, {})), "tooManyPending: 2 uploads are pending");

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import {
-  withEverything,
+  withCompletion,
   withFailure,
   withFile,
   withModel,
-  withPlayer,
+  withPlayable,
   withProgress,
   withRecording,
   withUpload,
@@ -31,11 +31,11 @@ const anyStep: fc.Arbitrary<[string, Step]> = fc.oneof(
   fc
     .double({ min: 0.1, max: 100, noNaN: true })
     .map<[string, Step]>((duration) => ["modelled", (video, now) => withModel(video, testModel(duration), now)]),
-  fc.constant<[string, Step]>(["playable", withPlayer]),
+  fc.constant<[string, Step]>(["playable", withPlayable]),
   fc
     .double({ min: 0, max: 120, noNaN: true })
     .map<[string, Step]>((pct) => ["progress", (video) => withProgress(video, pct)]),
-  fc.constant<[string, Step]>(["finished", withEverything]),
+  fc.constant<[string, Step]>(["finished", withCompletion]),
   fc.constant<[string, Step]>([
     "recorded",
     (video, now) =>

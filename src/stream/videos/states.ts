@@ -32,7 +32,7 @@ export function withUpload(video: Video, source: { key: string; size: number }, 
 }
 
 /** Failures caused by the file, detected before encoding. */
-const OF_THE_FILE: ReadonlySet<ErrorReason> = new Set([
+const FILE_ERRORS: ReadonlySet<ErrorReason> = new Set([
   "ERR_NON_VIDEO",
   "ERR_MALFORMED_VIDEO",
   "ERR_DURATION_TOO_SHORT",
@@ -43,9 +43,9 @@ const OF_THE_FILE: ReadonlySet<ErrorReason> = new Set([
  * True if another file may replace the failed one. Once there is a model, players may have segments of the first file.
  */
 export const mayReopen = ({ state, model, errorReason }: Video): boolean =>
-  state === "error" && model === null && errorReason !== undefined && OF_THE_FILE.has(errorReason.code);
+  state === "error" && model === null && errorReason !== undefined && FILE_ERRORS.has(errorReason.code);
 
-export function withAnotherUpload(video: Video, now: number): Video | undefined {
+export function withReopenedUpload(video: Video, now: number): Video | undefined {
   if (video.state === "pendingupload") return video;
   if (!mayReopen(video)) return undefined;
   const { errorReason: _, step: __, ...rest } = video;
@@ -88,7 +88,7 @@ export function withModel(video: Video, model: MediaModel, now: number): Video |
   return { ...known, state: "inprogress", step: "encoding", model };
 }
 
-export function withPlayer(video: Video, now: number): Video | undefined {
+export function withPlayable(video: Video, now: number): Video | undefined {
   if (video.readyToStream || (video.state !== "inprogress" && video.state !== "live-inprogress")) return undefined;
   return { ...video, readyToStream: true, readyToStreamAt: now, modified: now };
 }
@@ -99,7 +99,7 @@ export function withProgress(video: Video, pctComplete: number): Video | undefin
   return video.state === "inprogress" && pct > video.pctComplete ? { ...video, pctComplete: pct } : undefined;
 }
 
-export function withEverything(video: Video, now: number): Video | undefined {
+export function withCompletion(video: Video, now: number): Video | undefined {
   if (video.state !== "inprogress") return undefined;
   const { step: _, ...rest } = video;
   return {

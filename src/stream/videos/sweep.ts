@@ -3,7 +3,7 @@ import type { Db, Jobs } from "../../store/index.ts";
 import type { Deletions } from "./deletions.ts";
 import type { SweepTable, Unfinished } from "./sweep-table.ts";
 import type { ErrorReason, Video } from "./video.ts";
-import { noteTouched } from "./videos-table.ts";
+import { touchVideo } from "./videos-table.ts";
 
 interface SweepDeps {
   db: Db;
@@ -13,7 +13,7 @@ interface SweepDeps {
   log: Log;
   deletions: Deletions;
   enqueue(uid: string): Promise<void>;
-  tell(video: Video): Promise<void>;
+  notifySettled(video: Video): Promise<void>;
   fail(uid: string, code: ErrorReason, text?: string): Promise<void>;
   /** Deletes the video if it still satisfies `mayBe`. */
   remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean>;
@@ -30,9 +30,9 @@ const HOUR = 60 * MINUTE;
 /** Videos written more recently are not changed. */
 const BUSY_MS = 10_000;
 /** The row of a video being encoded is written every few seconds. */
-const QUIET_MS = 5 * MINUTE;
+const STALLED_MS = 5 * MINUTE;
 /** Maximum time to fetch from a URL, including retries. */
-const FETCH_MS = 48 * HOUR;
+const MAX_FETCH_MS = 48 * HOUR;
 /** Maximum age of a clip whose source was never stored. */
 const SOURCELESS_MS = HOUR;
 /** An upload closes a day after its expiry, however slowly data arrives. */
@@ -47,7 +47,7 @@ export function createVideoSweep({
   log,
   deletions,
   enqueue,
-  tell,
+  notifySettled,
   fail,
   remove,
 }: SweepDeps): Sweep {
@@ -59,7 +59,7 @@ export function createVideoSweep({
   }
 
   /** One failure does not affect the others. */
-  async function each<Row extends { uid: string }>(
+  async function forEachRow<Row extends { uid: string }>(
     rows: AsyncIterable<Row>,
     work: (row: Row) => Promise<void>,
   ): Promise<void> {
@@ -78,13 +78,13 @@ export function createVideoSweep({
     created_at: created,
   }: Unfinished): Promise<void> {
     const now = clock.now();
-    if (state === "downloading") return now - created < FETCH_MS ? undefined : fail(uid, "ERR_FETCH_ORIGIN_ERROR");
+    if (state === "downloading") return now - created < MAX_FETCH_MS ? undefined : fail(uid, "ERR_FETCH_ORIGIN_ERROR");
     if (source === null) return now - created < SOURCELESS_MS ? undefined : fail(uid, "ERR_UNKNOWN");
     const status = job === null ? undefined : (await jobs.get(job))?.status;
     if (status === "waiting" || status === "running") return;
     // The video's first job may have ended while others encode the ladder, so it is resumed only after a long time
     // without writes.
-    if (state === "inprogress" && now - touched < QUIET_MS) return;
+    if (state === "inprogress" && now - touched < STALLED_MS) return;
     log.info({ video: uid, state }, "stream: processing of a video resumed");
     await enqueue(uid);
   }
@@ -93,21 +93,21 @@ export function createVideoSweep({
     beforeExpiry: (check) => void arriving.push(check),
     async recover() {
       const before = clock.now() - BUSY_MS;
-      await each(table.unfinished(before), resume);
-      await each(table.untold(before), async (video) => {
+      await forEachRow(table.unfinished(before), resume);
+      await forEachRow(table.untold(before), async (video) => {
         // Moves the video behind the others in case the notification fails.
-        await noteTouched(db, video.uid, clock.now());
-        await tell(video);
+        await touchVideo(db, video.uid, clock.now());
+        await notifySettled(video);
       });
       await deletions.recover();
     },
     async sweep() {
       const now = clock.now();
-      await each(table.due(now), async ({ uid }) => {
+      await forEachRow(table.due(now), async ({ uid }) => {
         if (await remove(uid, ({ scheduledDeletion }) => scheduledDeletion !== null && scheduledDeletion <= now))
           log.info({ video: uid }, "stream: video deleted on schedule");
       });
-      await each(table.expired(now), async ({ uid, upload_expiry: expiry }) => {
+      await forEachRow(table.expired(now), async ({ uid, upload_expiry: expiry }) => {
         if (now - (expiry ?? 0) < ARRIVING_MS && (await isArriving(uid))) return;
         await remove(
           uid,

@@ -311,21 +311,21 @@ export async function deletedBefore(db: VideosExecutor, time: number, most: numb
   return rows.map(({ uid }) => uid);
 }
 
-export async function forgetDeletion(db: Db, uid: string): Promise<void> {
+export async function removeDeletion(db: Db, uid: string): Promise<void> {
   await db.write(db.tables<VideoTables>().deleteFrom("stream_deletions").where("uid", "=", uid));
 }
 
 /** Records the job that processes the video; a row without a job, or with a finished one, is resumed. */
-export async function noteJob(db: Db, uid: string, job: string, now: number): Promise<void> {
+export async function recordJob(db: Db, uid: string, job: string, now: number): Promise<void> {
   await db.write(
     db.tables<VideoTables>().updateTable("stream_videos").set({ job_id: job, touched_at: now }).where("uid", "=", uid),
   );
 }
 
-export async function markReported(db: Db, uid: string): Promise<void> {
+export async function markNotified(db: Db, uid: string): Promise<void> {
   await db.write(db.tables<VideoTables>().updateTable("stream_videos").set({ told: 1 }).where("uid", "=", uid));
 }
 
-export async function noteTouched(db: Db, uid: string, now: number): Promise<void> {
+export async function touchVideo(db: Db, uid: string, now: number): Promise<void> {
   await db.write(db.tables<VideoTables>().updateTable("stream_videos").set({ touched_at: now }).where("uid", "=", uid));
 }

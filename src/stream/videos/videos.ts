@@ -4,20 +4,20 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { createDeletions } from "./deletions.ts";
-import { createKnownVideos } from "./known.ts";
+import { createVideoCache } from "./known.ts";
 import { countVideos, listVideos } from "./list-table.ts";
 import { newVideo } from "./new-video.ts";
 import type { LiveVideos, VideoCatalog, Videos } from "./port.ts";
-import { createProgressNotes } from "./progress.ts";
-import { checked } from "./rules.ts";
+import { createProgressWriter } from "./progress.ts";
+import { validated } from "./rules.ts";
 import {
   IN_PROCESSING,
-  withAnotherUpload,
-  withEverything,
+  withReopenedUpload,
+  withCompletion,
   withFailure,
   withFile,
   withModel,
-  withPlayer,
+  withPlayable,
   withProgress,
   withRecording,
   withUpload,
@@ -30,8 +30,8 @@ import {
   countUnfinished,
   insertVideo,
   moveToDeletions,
-  noteJob,
-  markReported,
+  recordJob,
+  markNotified,
   updateVideo,
   videoByUid,
   type VideosExecutor,
@@ -48,7 +48,7 @@ export interface VideosDeps {
   log: Log;
   settings: Pick<Settings["stream"], "max_duration_seconds" | "storage_minutes" | "max_queued" | "min_deletion_days">;
   /** Maximum number of pending uploads per account. Default 10,000. */
-  mostPending?: number;
+  maxPending?: number;
 }
 
 export interface VideosModule extends Videos, VideoCatalog {
@@ -85,23 +85,23 @@ const SWEEP_MS = 30_000;
 /** After this time, one of many queued videos may have been processed. */
 const RETRY_SECONDS = 10;
 
-export function createVideos(parts: VideosDeps): VideosModule {
-  const { db, jobs, events, clock, ids, log, settings, mostPending = 10_000 } = parts;
+export function createVideos(deps: VideosDeps): VideosModule {
+  const { db, jobs, events, clock, ids, log, settings, maxPending = 10_000 } = deps;
   const tables = db.tables<VideoTables>();
-  const known = createKnownVideos({ read: videoByUid(tables), events, clock });
+  const cache = createVideoCache({ read: videoByUid(tables), events, clock });
   const rules = { maxDurationSeconds: settings.max_duration_seconds, minDeletionDays: settings.min_deletion_days };
-  const deletions = createDeletions({ ...parts, tables });
-  const progress = createProgressNotes({
+  const deletions = createDeletions({ ...deps, tables });
+  const progress = createProgressWriter({
     clock,
     log,
-    write: (uid, pct) => step(uid, (video) => withProgress(video, pct)).then(() => undefined),
+    write: (uid, pct) => transition(uid, (video) => withProgress(video, pct)).then(() => undefined),
   });
   const sweeping = createVideoSweep({
-    ...parts,
+    ...deps,
     table: createSweepTable(tables),
     deletions,
     enqueue,
-    tell,
+    notifySettled,
     fail,
     remove,
   });
@@ -109,7 +109,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
   let repetition: Repetition | undefined;
 
   /** Changes one video; undefined if it does not exist, or `alter` leaves it unchanged. */
-  async function step(
+  async function transition(
     uid: string,
     alter: (video: Video, tx: VideosExecutor) => Video | undefined | Promise<Video | undefined>,
   ): Promise<Video | undefined> {
@@ -127,7 +127,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
       await charge(tx, before, next);
       return next;
     });
-    if (after !== undefined) known.changed(uid);
+    if (after !== undefined) cache.invalidate(uid);
     return after;
   }
 
@@ -160,24 +160,24 @@ export function createVideos(parts: VideosDeps): VideosModule {
   /** The row is marked for processing before its job exists: if the process crashes in between, `recover` finds it. */
   async function enqueue(uid: string): Promise<void> {
     const job = await jobs.enqueue(PROCESS_JOB, { uid }, { key: uid });
-    await noteJob(db, uid, job, clock.now());
+    await recordJob(db, uid, job, clock.now());
   }
 
-  async function tell(video: Video): Promise<void> {
+  async function notifySettled(video: Video): Promise<void> {
     for (const listener of settledListeners) await listener(video);
-    await markReported(db, video.uid);
+    await markNotified(db, video.uid);
   }
 
-  async function settle(video: Video | undefined): Promise<void> {
+  async function handleSettled(video: Video | undefined): Promise<void> {
     if (video === undefined) return;
     progress.forget(video.uid);
-    await tell(video).catch((err: unknown) =>
+    await notifySettled(video).catch((err: unknown) =>
       log.warn({ err, video: video.uid }, "stream: failed to notify webhooks about a video, will retry"),
     );
   }
 
   async function fail(uid: string, code: Parameters<Videos["failed"]>[1], text?: string): Promise<void> {
-    await settle(await step(uid, (video) => withFailure(video, code, text, clock.now())));
+    await handleSettled(await transition(uid, (video) => withFailure(video, code, text, clock.now())));
   }
 
   async function remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean> {
@@ -190,26 +190,26 @@ export function createVideos(parts: VideosDeps): VideosModule {
     });
     if (!gone) return false;
     progress.forget(uid);
-    known.changed(uid);
+    cache.invalidate(uid);
     await deletions.enqueue(uid);
     return true;
   }
 
   async function playable(uid: string): Promise<void> {
-    await step(uid, (video) => withPlayer(video, clock.now()));
+    await transition(uid, (video) => withPlayable(video, clock.now()));
   }
 
   const live: LiveVideos = {
-    find: known.find,
+    find: cache.find,
     playable,
-    async fits(account, seconds) {
+    async hasQuotaFor(account, seconds) {
       if (settings.storage_minutes === 0) return true;
       const { usedSeconds, reservedSeconds } = await readUsage(tables, account);
       return usedSeconds + reservedSeconds + seconds <= settings.storage_minutes * 60;
     },
     async begin(account, uid, draft) {
       const now = clock.now();
-      const video = newVideo({ uid, account, now, state: "live-inprogress" }, checked(draft, now, rules));
+      const video = newVideo({ uid, account, now, state: "live-inprogress" }, validated(draft, now, rules));
       const kept = await db.transaction<VideoTables, Video>(async (tx) => {
         const before = await videoByUid(tx)(uid);
         if (before !== undefined) return before;
@@ -218,45 +218,45 @@ export function createVideos(parts: VideosDeps): VideosModule {
         await charge(tx, undefined, video);
         return video;
       });
-      known.changed(uid);
+      cache.invalidate(uid);
       return kept;
     },
-    async guard(account, liveInput, rules) {
+    async setAccessRules(account, liveInput, rules) {
       for (const { uid } of await listVideos(tables, account, { liveInput, states: ["live-inprogress"] })) {
-        await step(uid, (video) =>
+        await transition(uid, (video) =>
           video.state === "live-inprogress" ? { ...video, ...rules, modified: clock.now() } : undefined,
         );
       }
     },
     async recorded(uid, recording) {
-      const video = await step(uid, (before) => withRecording(before, recording, clock.now()));
-      await settle(video);
+      const video = await transition(uid, (before) => withRecording(before, recording, clock.now()));
+      await handleSettled(video);
       return video;
     },
-    assembled: (uid, source) => step(uid, (before) => withFile(before, source, clock.now())),
+    assembled: (uid, source) => transition(uid, (before) => withFile(before, source, clock.now())),
     discard: async (uid) => void (await remove(uid, ({ state }) => state === "live-inprogress")),
   };
 
   return {
-    find: known.find,
+    find: cache.find,
     live,
     async create(account, draft, state = "pendingupload") {
       const now = clock.now();
-      const video = newVideo({ uid: ids.hex(), account, now, state }, checked(draft, now, rules));
+      const video = newVideo({ uid: ids.hex(), account, now, state }, validated(draft, now, rules));
       await db.transaction<VideoTables, void>(async (tx) => {
         if ((await countUnfinished(tx, account, IN_PROCESSING, settings.max_queued)) >= settings.max_queued)
           throw streamErrors.tooManyQueued({ limit: settings.max_queued, retryAfter: RETRY_SECONDS });
-        if (state === "pendingupload" && (await countUnfinished(tx, account, [state], mostPending)) >= mostPending)
-          throw streamErrors.tooManyPending({ limit: mostPending });
+        if (state === "pendingupload" && (await countUnfinished(tx, account, [state], maxPending)) >= maxPending)
+          throw streamErrors.tooManyPending({ limit: maxPending });
         await checkQuota(tx, account, video.maxDurationSeconds ?? 0);
         await insertVideo(tx, video, now);
         await charge(tx, undefined, video);
       });
-      known.changed(video.uid);
+      cache.invalidate(video.uid);
       return video;
     },
     async get(account, uid) {
-      const video = await known.find(uid);
+      const video = await cache.find(uid);
       if (video?.account !== account) throw streamErrors.videoNotFound({ uid });
       return video;
     },
@@ -267,7 +267,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
       const after = await db.transaction<VideoTables, Video>(async (tx) => {
         const before = await videoByUid(tx)(uid);
         if (before?.account !== account) throw streamErrors.videoNotFound({ uid });
-        const { publicDetails, ...change } = checked(given, before.created, rules);
+        const { publicDetails, ...change } = validated(given, before.created, rules);
         const next: Video = {
           ...before,
           ...change,
@@ -280,14 +280,14 @@ export function createVideos(parts: VideosDeps): VideosModule {
         await charge(tx, before, next);
         return next;
       });
-      known.changed(uid);
+      cache.invalidate(uid);
       return after;
     },
     async delete(account, uid) {
       if (!(await remove(uid, (video) => video.account === account))) throw streamErrors.videoNotFound({ uid });
     },
     async uploaded(uid, source) {
-      const video = await step(uid, (before) => {
+      const video = await transition(uid, (before) => {
         const next = withUpload(before, source, clock.now());
         if (next === undefined) throw streamErrors.alreadyUploaded({ uid });
         return next;
@@ -297,20 +297,22 @@ export function createVideos(parts: VideosDeps): VideosModule {
       return video;
     },
     reopened: (uid) =>
-      step(uid, async (before, tx) => {
-        const next = withAnotherUpload(before, clock.now());
+      transition(uid, async (before, tx) => {
+        const next = withReopenedUpload(before, clock.now());
         if (next !== undefined && next !== before) await checkQuota(tx, before.account, before.maxDurationSeconds ?? 0);
         return next;
       }),
     async modelled(uid, model) {
-      const video = await step(uid, (before, tx) => withinQuota(tx, before, withModel(before, model, clock.now())));
+      const video = await transition(uid, (before, tx) =>
+        withinQuota(tx, before, withModel(before, model, clock.now())),
+      );
       if (video?.state !== "error") return video;
-      await settle(video);
+      await handleSettled(video);
       return undefined;
     },
     playable,
-    progress: progress.note,
-    finished: async (uid) => settle(await step(uid, (video) => withEverything(video, clock.now()))),
+    progress: progress.report,
+    finished: async (uid) => handleSettled(await transition(uid, (video) => withCompletion(video, clock.now()))),
     failed: fail,
     onSettled: (listener) => void settledListeners.push(listener),
     onDeleted: deletions.onDeleted,
@@ -329,7 +331,7 @@ export function createVideos(parts: VideosDeps): VideosModule {
       await repetition?.stop();
       await progress.close();
       await deletions.close();
-      known.close();
+      cache.close();
     },
   };
 }

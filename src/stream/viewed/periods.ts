@@ -7,7 +7,7 @@ const DAY = 24 * HOUR;
 const MONDAY = 4 * DAY;
 
 /** Start (UTC) of the period that contains the given time, in epoch milliseconds. */
-export function beginOf(at: number, period: Period): number {
+export function startOfPeriod(at: number, period: Period): number {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   switch (period) {
@@ -27,7 +27,7 @@ export function beginOf(at: number, period: Period): number {
 }
 
 /** Start of the next period. */
-export function nextAfter(begin: number, period: Period): number {
+export function nextPeriodStart(begin: number, period: Period): number {
   const date = new Date(begin);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   switch (period) {

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { createCommits, prepared, type Db, type Migration } from "../../store/index.ts";
+import { createGroupCommitter, prepared, type Db, type Migration } from "../../store/index.ts";
 
 interface ViewedTables {
   stream_viewed: {
@@ -27,7 +27,7 @@ export const viewedMigrations: Migration[] = [
   },
 ];
 
-export interface Viewed {
+export interface ViewedHour {
   account: string;
   hour: number;
   ms: number;
@@ -35,7 +35,7 @@ export interface Viewed {
 
 export function createViewedTable(db: Db) {
   const tables = db.tables<ViewedTables>();
-  const commits = createCommits(db);
+  const commits = createGroupCommitter(db);
   const add = prepared((arg) =>
     tables
       .insertInto("stream_viewed")
@@ -48,10 +48,10 @@ export function createViewedTable(db: Db) {
   );
 
   return {
-    add: (all: readonly Viewed[]): Promise<void> => commits.all(all.map((one) => add({ ...one }))),
+    add: (all: readonly ViewedHour[]): Promise<void> => commits.writeAtomically(all.map((one) => add({ ...one }))),
 
     /** Hours from `from` to `to`, both inclusive, in order. */
-    async between(account: string, from: number, to: number): Promise<Omit<Viewed, "account">[]> {
+    async between(account: string, from: number, to: number): Promise<Omit<ViewedHour, "account">[]> {
       const rows = await tables
         .selectFrom("stream_viewed")
         .select(["hour", "viewed_ms"])
@@ -63,7 +63,7 @@ export function createViewedTable(db: Db) {
       return rows.map(({ hour, viewed_ms: ms }) => ({ hour, ms }));
     },
 
-    async forget(before: number): Promise<void> {
+    async deleteBefore(before: number): Promise<void> {
       await db.write(tables.deleteFrom("stream_viewed").where("hour", "<", before));
     },
   };

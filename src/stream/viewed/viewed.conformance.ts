@@ -24,13 +24,13 @@ export function viewedConformance(engine: TestEngine): void {
   test("minutes sent by several processes are aggregated by the hour and by longer periods", async (t) => {
     const { viewed, clock, other } = await open(t, engine);
     const second = await other();
-    for (const one of [viewed, second, viewed]) one.note(A, 60);
-    viewed.note(B, 600);
+    for (const one of [viewed, second, viewed]) one.record(A, 60);
+    viewed.record(B, 600);
     await Promise.all([viewed.flush(), second.flush()]);
     clock.advance(2 * HOUR);
-    viewed.note(A, 30);
+    viewed.record(A, 30);
     await viewed.flush();
-    viewed.note(A, 30);
+    viewed.record(A, 30);
     await viewed.close();
     const minutes = async (
       period: "hour" | "day" | "week" | "month" | "quarter" | "year",
@@ -100,7 +100,7 @@ export function viewedConformance(engine: TestEngine): void {
         response: { statusCode },
       } as unknown as Viewing;
       await viewed
-        .watch({ path: "segments/{rendition}/{file}", want: "play", handle: async () => {} }, length)
+        .watch({ path: "segments/{rendition}/{file}", purpose: "play", handle: async () => {} }, length)
         .handle(viewing);
       await viewed.flush();
       const [point] = await viewed.minutes(account, { since: START, until: START, period: "hour", limit: 1 });
@@ -134,7 +134,7 @@ export function viewedConformance(engine: TestEngine): void {
       ],
       [0, 0, 0],
     );
-    const other = { path: "watch", want: "page" as const, handle: async () => {} };
+    const other = { path: "watch", purpose: "page" as const, handle: async () => {} };
     assert.equal(viewed.watch(other, length), other);
   });
 }

@@ -2,8 +2,8 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { DeliveryRoute } from "../delivery/index.ts";
 import type { SegmentLength } from "./length.ts";
-import { beginOf, nextAfter, type Period } from "./periods.ts";
-import { createViewedTable, type Viewed } from "./viewed-table.ts";
+import { startOfPeriod, nextPeriodStart, type Period } from "./periods.ts";
+import { createViewedTable, type ViewedHour } from "./viewed-table.ts";
 
 /** Minutes of video sent to viewers, by account. */
 export interface ViewedMinutes {
@@ -11,7 +11,7 @@ export interface ViewedMinutes {
    * Wraps the route to count the seconds of segments that have been sent completely. Other responses are not counted.
    */
   watch(route: DeliveryRoute, length: SegmentLength): DeliveryRoute;
-  note(account: string, seconds: number): void;
+  record(account: string, seconds: number): void;
   /**
    * One point per period from the one that contains `since` to the one that contains `until`, at most `limit`. Times in
    * epoch milliseconds.
@@ -30,7 +30,7 @@ const FLUSH_MS = 10_000;
 /** Maximum number of accounts counted in memory; above it, counts are written early. */
 const MAX_COUNTED = 5000;
 /** Eighteen months. */
-const KEPT_HOURS = 550 * 24;
+const RETENTION_HOURS = 550 * 24;
 
 export function createViewedMinutes({
   db,
@@ -42,12 +42,12 @@ export function createViewedMinutes({
   log: Log;
 }): ViewedMinutes {
   const table = createViewedTable(db);
-  const counted = new Map<string, Viewed>();
+  const counted = new Map<string, ViewedHour>();
   let writing: Promise<void> = Promise.resolve();
   let forgotten = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  function note(account: string, seconds: number): void {
+  function record(account: string, seconds: number): void {
     const hour = Math.floor(clock.now() / HOUR);
     const key = `${account} ${hour}`;
     const there = counted.get(key);
@@ -65,7 +65,7 @@ export function createViewedMinutes({
     try {
       if (all.length > 0) await table.add(all);
       const hour = Math.floor(clock.now() / HOUR);
-      if (hour !== forgotten) await table.forget(hour - KEPT_HOURS);
+      if (hour !== forgotten) await table.deleteBefore(hour - RETENTION_HOURS);
       forgotten = hour;
     } catch (err) {
       log.warn({ err, accounts: all.length }, "stream: failed to store viewed minutes");
@@ -74,7 +74,7 @@ export function createViewedMinutes({
   const flush = (): Promise<void> => (writing = writing.then(write));
 
   return {
-    note,
+    record,
     flush,
     watch: (route, length) =>
       route.path !== "segments/{rendition}/{file}"
@@ -85,26 +85,26 @@ export function createViewedMinutes({
               await route.handle(viewing);
               if (viewing.request.method !== "GET" || viewing.response.statusCode !== 200) return;
               const seconds = await length(viewing);
-              if (seconds !== undefined && seconds > 0) note(viewing.video.account, seconds);
+              if (seconds !== undefined && seconds > 0) record(viewing.video.account, seconds);
             },
           },
     async minutes(account, { since, until, period, limit }) {
       const points: { begin: number; minutes: number }[] = [];
       for (
-        let begin = beginOf(since, period);
+        let begin = startOfPeriod(since, period);
         begin <= until && points.length < limit;
-        begin = nextAfter(begin, period)
+        begin = nextPeriodStart(begin, period)
       )
         points.push({ begin, minutes: 0 });
       if (points.length === 0) return [];
       const byBegin = new Map(points.map((point) => [point.begin, point]));
-      const end = nextAfter(points.at(-1)!.begin, period) / HOUR - 1;
+      const end = nextPeriodStart(points.at(-1)!.begin, period) / HOUR - 1;
       for (const { hour, ms } of await table.between(
         account,
         points[0]!.begin / HOUR,
         Math.min(end, Math.floor(until / HOUR)),
       )) {
-        const point = byBegin.get(beginOf(hour * HOUR, period));
+        const point = byBegin.get(startOfPeriod(hour * HOUR, period));
         if (point !== undefined) point.minutes += ms / 60_000;
       }
       return points;

@@ -20,7 +20,7 @@ const DEPTHS: Record<number, readonly number[]> = {
   4: [8, 16],
   6: [8, 16],
 };
-const KEPT = new Set(["IHDR", "PLTE", "tRNS", "IDAT", "IEND"]);
+const RETAINED_CHUNKS = new Set(["IHDR", "PLTE", "tRNS", "IDAT", "IEND"]);
 /** A chunk has at least 12 bytes. */
 const OVERHEAD = 12;
 
@@ -48,8 +48,9 @@ export function readPng(file: Buffer): Png | string {
       size = header;
     }
     // PNG 5.4: an image with an unknown critical chunk must not be shown.
-    if (/^[A-Z]/.test(type) && !KEPT.has(type)) return `it has an unknown critical chunk (${printable(type)})`;
-    if (KEPT.has(type)) kept.push(file.subarray(at, end));
+    if (/^[A-Z]/.test(type) && !RETAINED_CHUNKS.has(type))
+      return `it has an unknown critical chunk (${printable(type)})`;
+    if (RETAINED_CHUNKS.has(type)) kept.push(file.subarray(at, end));
     seen.add(type);
     at = end;
     if (type === "IEND") break;

@@ -19,7 +19,7 @@ export interface Watermarks {
    * The watermark of a video, with its image copied alongside the video's other objects. Undefined if none was chosen,
    * or the image was deleted. Called when the video is probed.
    */
-  burned(video: Pick<Video, "uid" | "watermark">): Promise<BurnedWatermark | undefined>;
+  copyForVideo(video: Pick<Video, "uid" | "watermark">): Promise<BurnedWatermark | undefined>;
   /** Deletes the images of profiles deleted so long ago that no pending upload can still use them. */
   sweep(): Promise<void>;
   /** Runs `sweep` every six hours, until closed. */

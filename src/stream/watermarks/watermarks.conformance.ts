@@ -166,11 +166,11 @@ export function watermarksConformance(engine: TestEngine): void {
   test("a video keeps its watermark after the profile is deleted, and images are deleted once no upload can use them", async (t) => {
     const { watermarks, objects, clock, kept } = await setUp(t, engine);
     const profile = await watermarks.create(A, PNG, { opacity: 0.5 });
-    assert.equal(await watermarks.burned({ uid: VIDEO, watermark: null }), undefined);
+    assert.equal(await watermarks.copyForVideo({ uid: VIDEO, watermark: null }), undefined);
     await watermarks.delete(A, profile.uid);
     await watermarks.sweep();
     // A slow upload.
-    assert.deepEqual(await watermarks.burned({ uid: VIDEO, watermark: profile }), {
+    assert.deepEqual(await watermarks.copyForVideo({ uid: VIDEO, watermark: profile }), {
       key: `stream/${VIDEO}/watermark.png`,
       width: 20,
       height: 10,
@@ -183,8 +183,8 @@ export function watermarksConformance(engine: TestEngine): void {
     await watermarks.sweep();
     assert.deepEqual(await kept("stream-watermarks/"), []);
     assert.deepEqual(await (await objects.open(`stream/${VIDEO}/watermark.png`))!.bytes(), PNG);
-    assert.ok(await watermarks.burned({ uid: VIDEO, watermark: profile }));
-    assert.equal(await watermarks.burned({ uid: "f".repeat(32), watermark: profile }), undefined);
+    assert.ok(await watermarks.copyForVideo({ uid: VIDEO, watermark: profile }));
+    assert.equal(await watermarks.copyForVideo({ uid: "f".repeat(32), watermark: profile }), undefined);
   });
 
   test("an image with a valid structure but corrupt pixels is rejected by the decoder", needsFfmpeg, async (t) => {

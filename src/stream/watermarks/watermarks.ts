@@ -33,7 +33,7 @@ const POSITIONS: readonly string[] = [
   "center",
 ] satisfies WatermarkProfile["position"][];
 /** Longer than an upload with a chosen profile may remain pending. */
-const KEPT_MS = 30 * 86_400_000;
+const RETENTION_MS = 30 * 86_400_000;
 const SWEPT = 500;
 const DECODE_SECONDS = 10;
 const SWEEP_MS = 6 * 3_600_000;
@@ -55,9 +55,9 @@ export function createWatermarks({
   async function checkPixels(key: string): Promise<void> {
     const path = await objects.file(key);
     if (path === undefined) return;
-    let complaints: string;
+    let warnings: string;
     try {
-      ({ stderr: complaints } = await tools.ffmpeg({
+      ({ stderr: warnings } = await tools.ffmpeg({
         args: ["-xerror", "-err_detect", "explode", "-f", "png_pipe", "-i", path, "-frames:v", "1", "-f", "null", "-"],
         reads: [path],
         urgency: "urgent",
@@ -72,7 +72,7 @@ export function createWatermarks({
       throw err;
     }
     // ffmpeg only warns about a truncated image.
-    if (complaints.trim() !== "") throw streamErrors.badImage({ reason: "it cannot be decoded" });
+    if (warnings.trim() !== "") throw streamErrors.badImage({ reason: "it cannot be decoded" });
   }
 
   async function create(
@@ -81,7 +81,7 @@ export function createWatermarks({
     request: WatermarkRequest,
     downloadedFrom: string | null,
   ): Promise<WatermarkProfile> {
-    const settled = checked(request);
+    const settled = validated(request);
     if (image.length > MAX_WATERMARK_BYTES)
       throw streamErrors.badImage({ reason: `it has more than ${MAX_WATERMARK_BYTES} bytes` });
     const png = readPng(Buffer.from(image.buffer, image.byteOffset, image.length));
@@ -104,7 +104,7 @@ export function createWatermarks({
         deleted_at: null,
       };
       if (!(await table.insert(row, max))) throw streamErrors.tooManyWatermarks({ limit: max });
-      return shown(row);
+      return toProfile(row);
     } catch (err) {
       await objects
         .delete([key])
@@ -114,7 +114,7 @@ export function createWatermarks({
   }
 
   async function sweep(): Promise<void> {
-    const uids = await table.deletedBefore(clock.now() - KEPT_MS, SWEPT);
+    const uids = await table.deletedBefore(clock.now() - RETENTION_MS, SWEPT);
     await objects.delete(uids.map(keyOf));
     await table.forget(uids);
   }
@@ -133,20 +133,20 @@ export function createWatermarks({
   return {
     create: (account, image, request = {}) => create(account, image, request, null),
     async createFromUrl(account, url, request = {}) {
-      checked(request);
+      validated(request);
       return create(account, await download(url).catch(throwFetchError), request, url);
     },
-    list: async (account) => (await table.list(account)).map(shown),
+    list: async (account) => (await table.list(account)).map(toProfile),
     async get(account, uid) {
       const row = isHexId(uid) ? await table.find(account, uid) : undefined;
       if (row === undefined) throw streamErrors.watermarkNotFound({ uid: uid.slice(0, 64) });
-      return shown(row);
+      return toProfile(row);
     },
     async delete(account, uid) {
       if (!isHexId(uid) || !(await table.delete(account, uid, clock.now())))
         throw streamErrors.watermarkNotFound({ uid: uid.slice(0, 64) });
     },
-    async burned({ uid, watermark }) {
+    async copyForVideo({ uid, watermark }) {
       if (watermark === null) return undefined;
       const key = `stream/${uid}/watermark.png`;
       if ((await objects.open(key)) === undefined) {
@@ -167,7 +167,13 @@ export function createWatermarks({
   };
 }
 
-function checked({ name = "", opacity = 1, padding = 0.05, scale = 0.15, position = "upperRight" }: WatermarkRequest) {
+function validated({
+  name = "",
+  opacity = 1,
+  padding = 0.05,
+  scale = 0.15,
+  position = "upperRight",
+}: WatermarkRequest) {
   const bad = (reason: string) => streamErrors.badParameter({ reason });
   if (name.length > MAX_NAME || name.includes("\0")) throw bad(`name has more than ${MAX_NAME} characters, or a NUL`);
   for (const [field, value] of Object.entries({ opacity, padding, scale }))
@@ -179,7 +185,7 @@ function checked({ name = "", opacity = 1, padding = 0.05, scale = 0.15, positio
 
 const keyOf = (uid: string): string => `stream-watermarks/${uid}.png`;
 
-const shown = ({
+const toProfile = ({
   uid,
   name,
   size,

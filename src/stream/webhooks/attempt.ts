@@ -6,7 +6,7 @@ import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts"
 import { streamErrors, throwFetchError } from "../errors.ts";
 import type { WebhookAttempt } from "./types.ts";
 
-const ANSWER_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 const SNIPPET = 500;
 
 /** Sends the delivery once; any response other than a 2xx is a failure. Rejects only if `signal` is aborted. */
@@ -27,8 +27,8 @@ export async function attempt(
     const answer = await fetch(url, {
       method: "POST",
       body,
-      headersMs: ANSWER_MS,
-      totalMs: ANSWER_MS + 2000,
+      headersTimeoutMs: RESPONSE_TIMEOUT_MS,
+      totalTimeoutMs: RESPONSE_TIMEOUT_MS + 2000,
       ...(signal && { signal }),
       headers: { "content-type": "application/json", "webhook-signature": signatureOf(secret, body, at) },
     });

@@ -83,7 +83,7 @@ export interface Webhooks {
    * Notifies every endpoint of the account in the background: resolves once delivery is guaranteed to be attempted. May
    * be called twice for the same video.
    */
-  settled(video: Video): Promise<void>;
+  onVideoSettled(video: Video): Promise<void>;
   /** Notifies the endpoints subscribed to a live input. Each `occasion` is sent once. */
   liveEvent(event: {
     account: string;

@@ -117,7 +117,7 @@ const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
 });
 
 /** Maximum number of completed and waiting deliveries: above it, the oldest are deleted. */
-const KEPT = { over: 100, waiting: 10_000 };
+const MAX_DELIVERIES = { over: 100, waiting: 10_000 };
 
 export function createWebhooksTable(db: Db) {
   const tables = db.tables<WebhookTables>();
@@ -125,7 +125,7 @@ export function createWebhooksTable(db: Db) {
   const deliveries = tables.selectFrom("stream_webhook_deliveries").selectAll();
 
   /** Deliveries of one kind that exceed the number of newest deliveries to keep. */
-  function beyond(tx: Executor, endpoint: string, kind: "over" | "waiting") {
+  function excessDeliveries(tx: Executor, endpoint: string, kind: "over" | "waiting") {
     return tx
       .selectFrom("stream_webhook_deliveries")
       .select("id")
@@ -134,7 +134,7 @@ export function createWebhooksTable(db: Db) {
       .orderBy("created_at", "desc")
       .orderBy("id", "desc")
       .limit(1000)
-      .offset(KEPT[kind]);
+      .offset(MAX_DELIVERIES[kind]);
   }
 
   return {
@@ -201,7 +201,7 @@ export function createWebhooksTable(db: Db) {
           .onConflict((conflict) => conflict.columns(["endpoint_id", "occasion"]).doNothing())
           .execute();
         for (const kind of ["over", "waiting"] as const) {
-          const old = await beyond(tx, row.endpoint_id, kind).execute();
+          const old = await excessDeliveries(tx, row.endpoint_id, kind).execute();
           if (old.length > 0)
             await tx
               .deleteFrom("stream_webhook_deliveries")
@@ -239,7 +239,7 @@ export function createWebhooksTable(db: Db) {
       return (await (untried ? query.where("attempts", "=", "[]") : query).execute()).map(toDelivery);
     },
 
-    async note({ id, status, attempts }: Pick<WebhookDelivery, "id" | "status" | "attempts">): Promise<void> {
+    async recordAttempts({ id, status, attempts }: Pick<WebhookDelivery, "id" | "status" | "attempts">): Promise<void> {
       await db.write(
         tables
           .updateTable("stream_webhook_deliveries")

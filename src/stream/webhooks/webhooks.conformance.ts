@@ -117,9 +117,9 @@ export function webhooksConformance(engine: TestEngine): void {
     webhooks.start();
     const endpoint = await webhooks.setMain(A, there.url);
     const video = testVideo({ state: "ready", pctComplete: 100, meta: { name: "ö" } });
-    await webhooks.settled(video);
+    await webhooks.onVideoSettled(video);
     const delivery = await until(endpoint.id, ({ status }) => status === "delivered");
-    await webhooks.settled(video);
+    await webhooks.onVideoSettled(video);
     assert.equal(there.received.length, 1);
     const { body, signature, type, path } = there.received[0]!;
     assert.deepEqual(
@@ -133,7 +133,7 @@ export function webhooksConformance(engine: TestEngine): void {
       [[200, null, "thanks"]],
     );
     assert.deepEqual([delivery.video, delivery.event, delivery.payload], [video.uid, "ready", body]);
-    await webhooks.settled({ ...video, account: B });
+    await webhooks.onVideoSettled({ ...video, account: B });
     assert.equal((await webhooks.deliveries(A, endpoint.id, PAGE)).total, 1);
   });
 
@@ -143,7 +143,7 @@ export function webhooksConformance(engine: TestEngine): void {
     webhooks.start();
     const endpoint = await webhooks.setMain(A, there.url);
     there.state.answer = { status: 500, body: "x".repeat(5000), headers: {} };
-    await webhooks.settled(testVideo({ state: "error" }));
+    await webhooks.onVideoSettled(testVideo({ state: "error" }));
     const start = clock.now();
     for (const [index, wait] of RETRY_MS.entries()) {
       await until(endpoint.id, ({ attempts }) => attempts.length === index + 1);
@@ -285,7 +285,7 @@ export function webhooksConformance(engine: TestEngine): void {
       occasion: `live ${input}-2`,
       payload: "{}",
     });
-    await webhooks.settled(testVideo({ state: "ready" }));
+    await webhooks.onVideoSettled(testVideo({ state: "ready" }));
     await until(one.id, ({ status }) => status === "delivered");
     const events = async (id: string) =>
       (await webhooks.deliveries(A, id, PAGE)).items.map(({ video, event }) => `${video[0]} ${event}`).toSorted();
@@ -307,7 +307,7 @@ export function webhooksConformance(engine: TestEngine): void {
     const there = await listen(t);
     const { webhooks, clock } = await open(t, engine);
     const { id } = await webhooks.create(A, there.url);
-    await webhooks.settled(testVideo({ state: "ready" }));
+    await webhooks.onVideoSettled(testVideo({ state: "ready" }));
     for (let i = 0; i < 105; i++) {
       clock.advance(1);
       await webhooks.test(A, id);
@@ -330,7 +330,7 @@ export function webhooksConformance(engine: TestEngine): void {
     const there = await listen(t);
     const { webhooks, clock, db, until } = await open(t, engine);
     const { id } = await webhooks.create(A, there.url);
-    await webhooks.settled(testVideo({ state: "ready" }));
+    await webhooks.onVideoSettled(testVideo({ state: "ready" }));
     const forgetJobs = () => db.write(db.tables<{ jobs: object }>().deleteFrom("jobs"));
     await forgetJobs();
     await webhooks.recover();
@@ -340,7 +340,7 @@ export function webhooksConformance(engine: TestEngine): void {
     clock.advance(4 * 86_400_000);
     await webhooks.recover();
     assert.equal((await webhooks.deliveries(A, id, PAGE)).items[0]!.status, "failed");
-    await webhooks.settled(testVideo({ state: "error" }));
+    await webhooks.onVideoSettled(testVideo({ state: "error" }));
     await forgetJobs();
     clock.advance(60_000);
     await webhooks.recover();
@@ -354,7 +354,7 @@ export function webhooksConformance(engine: TestEngine): void {
     const { webhooks, db } = await open(t, engine);
     webhooks.start();
     await webhooks.setMain(A, there.url);
-    await webhooks.settled(testVideo({ state: "ready" }));
+    await webhooks.onVideoSettled(testVideo({ state: "ready" }));
     const jobs = () => db.tables<{ jobs: { status: string } }>().selectFrom("jobs").selectAll().execute();
     while ((await jobs()).every(({ status }) => status === "waiting")) await new Promise(setImmediate);
     await webhooks.close();

@@ -27,7 +27,7 @@ const WEBHOOK_JOB = "stream.webhook";
 /** Maximum number of endpoints in addition to the main one. */
 const MAX_ENDPOINTS = 10;
 /** Maximum number of concurrent deliveries, which mostly wait for the network. */
-const AT_ONCE = 32;
+const MAX_CONCURRENT_DELIVERIES = 32;
 /** Extra attempts, to replace those lost when their process ends. */
 const SPARE = 10;
 const LEASE_MS = 60_000;
@@ -35,7 +35,7 @@ const RECOVER_MS = 60_000;
 /** Maximum time between storing a delivery and creating its job. */
 const BUSY_MS = 60_000;
 /** Unfinished deliveries of this age have lost their job. */
-const GIVEN_UP_MS = 3 * 86_400_000;
+const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const BATCH = 500;
 const MAX_INPUTS = 1000;
 
@@ -70,7 +70,7 @@ export function createWebhooks({
     account,
     url,
     main: main === 1,
-    ...interestOf(row),
+    ...subscriptionOf(row),
     secret: secrets.open(secret, contextOf(id)),
     created,
     modified,
@@ -80,7 +80,7 @@ export function createWebhooks({
     account: string,
     given: string,
     main: 0 | 1,
-    { topics = ["videos"], liveInputs = [] }: Partial<Interest> = {},
+    { topics = ["videos"], liveInputs = [] }: Partial<Subscription> = {},
   ): EndpointRow {
     const [id, now] = [ids.hex(), clock.now()];
     if (topics.length === 0) throw streamErrors.badParameter({ reason: "topics must be videos, live, or both" });
@@ -152,7 +152,7 @@ export function createWebhooks({
     const attempts = [...delivery.attempts, made];
     const status = isSuccess(made) ? "delivered" : attempts.length >= most ? "failed" : "waiting";
     const after: WebhookDelivery = { ...delivery, attempts, status };
-    await table.note(after);
+    await table.recordAttempts(after);
     if (status === "failed")
       log.info(
         {
@@ -167,7 +167,7 @@ export function createWebhooks({
     return after;
   }
 
-  async function tell(endpoints: readonly EndpointRow[], what: Parameters<typeof add>[1]): Promise<void> {
+  async function notifyEndpoints(endpoints: readonly EndpointRow[], what: Parameters<typeof add>[1]): Promise<void> {
     for (const { id } of endpoints) {
       const made = await add(id, what);
       if (made !== undefined) await enqueue(made);
@@ -177,8 +177,8 @@ export function createWebhooks({
   async function recover(): Promise<void> {
     const now = clock.now();
     for (const delivery of await table.waiting(now - BUSY_MS, { untried: true, limit: BATCH })) await enqueue(delivery);
-    for (const { id, attempts } of await table.waiting(now - GIVEN_UP_MS, { untried: false, limit: BATCH }))
-      await table.note({ id, status: "failed", attempts });
+    for (const { id, attempts } of await table.waiting(now - GIVE_UP_AFTER_MS, { untried: false, limit: BATCH }))
+      await table.recordAttempts({ id, status: "failed", attempts });
   }
 
   return {
@@ -214,27 +214,32 @@ export function createWebhooks({
       if (made === undefined) throw streamErrors.webhookNotFound({ id });
       return deliver(made, endpoint, 1);
     },
-    async settled(video) {
+    async onVideoSettled(video) {
       const endpoints = (await table.endpoints(video.account)).filter((row) =>
-        interestOf(row).topics.includes("videos"),
+        subscriptionOf(row).topics.includes("videos"),
       );
       if (endpoints.length === 0) return;
       const event = video.state === "error" ? "error" : "ready";
       const payload = JSON.stringify(showVideo(video, urls));
-      await tell(endpoints, { video: video.uid, event, payload, occasion: `${video.uid} ${event}` });
+      await notifyEndpoints(endpoints, { video: video.uid, event, payload, occasion: `${video.uid} ${event}` });
     },
     async liveEvent({ account, input, type, occasion, payload }) {
-      const wanted = (row: EndpointRow) => {
-        const { topics, liveInputs } = interestOf(row);
+      const isSubscribed = (row: EndpointRow) => {
+        const { topics, liveInputs } = subscriptionOf(row);
         return topics.includes("live") && (liveInputs.length === 0 || liveInputs.includes(input));
       };
-      await tell((await table.endpoints(account)).filter(wanted), { video: input, event: type, payload, occasion });
+      await notifyEndpoints((await table.endpoints(account)).filter(isSubscribed), {
+        video: input,
+        event: type,
+        payload,
+        occasion,
+      });
     },
     recover,
     start() {
       worker ??= jobs.work(
         WEBHOOK_JOB,
-        { concurrency: AT_ONCE, leaseMs: LEASE_MS, backoff: retryDelay },
+        { concurrency: MAX_CONCURRENT_DELIVERIES, leaseMs: LEASE_MS, backoff: retryDelay },
         async ({ payload }, { signal }) => {
           const delivery = await table.delivery((payload as { delivery: string }).delivery);
           if (delivery?.status !== "waiting") return;
@@ -254,9 +259,9 @@ export function createWebhooks({
   };
 }
 
-type Interest = { topics: readonly WebhookTopic[]; liveInputs: readonly string[] };
+type Subscription = { topics: readonly WebhookTopic[]; liveInputs: readonly string[] };
 
-const interestOf = ({
+const subscriptionOf = ({
   topics,
   live_inputs,
 }: Pick<EndpointRow, "topics" | "live_inputs">): Pick<WebhookEndpoint, "topics" | "liveInputs"> => ({

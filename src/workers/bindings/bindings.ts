@@ -7,7 +7,7 @@ import {
   createD1Databases,
   createD1Service,
   createD1Transfers,
-  d1Home,
+  d1DirectoryId,
   type D1DatabaseList,
   type D1Service,
   type D1Transfers,
@@ -63,7 +63,7 @@ export function createBindings(
     // A process without the database files leaves their deletion to the process that stores them.
     const list = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
     const service = createD1Service({ directory: folder, databases, list, clock, log });
-    const home = d1Runs.transfers && { databases, home: d1Home(folder, ids) };
+    const home = d1Runs.transfers && { databases, home: d1DirectoryId(folder, ids) };
     return {
       ...service,
       list,

@@ -2,16 +2,16 @@ import type { Clock } from "../../kernel/index.ts";
 
 /** Long enough to spare the queries of a busy worker, short enough that a change on another machine is noticed soon. */
 const FRESH_MS = 5_000;
-const MOST = 10_000;
+const MAX_ENTRIES = 10_000;
 
 /** Recent database results by key, for callers that look up on every request. */
-interface RecentlySeen<Value> {
+interface TtlCache<Value> {
   get(key: string): Value | undefined;
   add(key: string, value: Value): void;
   delete(key: string): void;
 }
 
-export function createRecentlySeen<Value>(clock: Clock, { freshMs = FRESH_MS, most = MOST } = {}): RecentlySeen<Value> {
+export function createTtlCache<Value>(clock: Clock, { freshMs = FRESH_MS, most = MAX_ENTRIES } = {}): TtlCache<Value> {
   const entries = new Map<string, { value: Value; until: number }>();
   return {
     get(key) {

@@ -9,7 +9,7 @@ import type { LiveWorkers, ScriptRef } from "../scripts/port.ts";
 import { versionKey, loadWorker } from "../scripts/worker.ts";
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
 import { pickVersion } from "./pick.ts";
-import { createResidents, type Resident } from "./residents.ts";
+import { createLoadedVersions, type LoadedVersion } from "./residents.ts";
 import { createScriptRoutes } from "./routes.ts";
 
 export interface LiveOptions {
@@ -44,14 +44,14 @@ export function createLiveWorkers({
 }: LiveOptions): LiveWorkers & LiveVersions {
   const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
   const routes = createScriptRoutes({ db, clock, limit: bounds.routes });
-  const residents = createResidents({
+  const residents = createLoadedVersions({
     runtime,
     load: (id) => loadWorker(id, { db, objects, secrets }),
     limits: bounds,
     clock,
     log,
   });
-  const timer = setInterval(() => residents.rest(), Math.min(REST_CHECK_MS, bounds.restMs)).unref();
+  const timer = setInterval(() => residents.unloadIdle(), Math.min(REST_CHECK_MS, bounds.restMs)).unref();
   /** For each script: the running refresh, and whether another must follow. */
   const refreshing = new Map<string, { again: boolean; done: Promise<void> }>();
 
@@ -59,11 +59,11 @@ export function createLiveWorkers({
    * Nothing may run between reading the route and entering the version, so that a version that was just picked is not
    * unloaded.
    */
-  async function enter(ref: ScriptRef, headers: IncomingHttpHeaders): Promise<Resident> {
+  async function enter(ref: ScriptRef, headers: IncomingHttpHeaders): Promise<LoadedVersion> {
     const route = routes.known(ref) ?? (await routes.load(ref));
     if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
     const versionId = pickVersion(ref.script, route, headers, random);
-    const resident = residents.enter({
+    const resident = residents.acquire({
       key: versionKey({ account: ref.account, scriptId: route.scriptId, id: versionId }),
       versionId,
       scriptId: route.scriptId,
@@ -72,7 +72,7 @@ export function createLiveWorkers({
       await resident.ready;
       return resident;
     } catch (err) {
-      residents.leave(resident);
+      residents.release(resident);
       throw err;
     }
   }
@@ -129,7 +129,7 @@ export function createLiveWorkers({
     async email(ref, mail, actions) {
       try {
         const resident = await enter(ref, {});
-        return await runtime.email(resident.key, mail, actions).finally(() => residents.leave(resident));
+        return await runtime.email(resident.key, mail, actions).finally(() => residents.release(resident));
       } catch (err) {
         return { ...failure(err, ref).outcome, ended: Promise.resolve() };
       }
@@ -137,7 +137,7 @@ export function createLiveWorkers({
     async fetch(ref, request, response) {
       try {
         const resident = await enter(ref, request.headers);
-        return await runtime.fetch(resident.key, request, response).finally(() => residents.leave(resident));
+        return await runtime.fetch(resident.key, request, response).finally(() => residents.release(resident));
       } catch (err) {
         const { status, outcome } = failure(err, ref);
         answer(request, response, status, `${outcome.exception!.message}\n`);
@@ -148,7 +148,7 @@ export function createLiveWorkers({
       socket.on("error", () => socket.destroy());
       enter(ref, request.headers).then(
         (resident) => {
-          const left = residents.linger(resident);
+          const left = residents.releaseToConnection(resident);
           if (socket.destroyed) return left();
           socket.once("close", left);
           runtime.upgrade(resident.key, request, socket, head);
@@ -162,15 +162,15 @@ export function createLiveWorkers({
     async scheduled(ref, event) {
       try {
         const resident = await enter(ref, {});
-        return await runtime.scheduled(resident.key, event).finally(() => residents.leave(resident));
+        return await runtime.scheduled(resident.key, event).finally(() => residents.release(resident));
       } catch (err) {
         return failure(err, ref).outcome;
       }
     },
-    async tryOut(worker) {
+    async startTrial(worker) {
       const scriptId = worker.key!.split("/")[1]!;
       const began = performance.now();
-      const trial = await residents.tryOut(worker, scriptId);
+      const trial = await residents.startTrial(worker, scriptId);
       try {
         const startupMs = Math.round(performance.now() - began);
         return {

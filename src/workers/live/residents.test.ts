@@ -4,7 +4,7 @@ import { createManualClock, silentLog } from "../../kernel/index.ts";
 import { scriptOf } from "../runtime/runtime.testing.ts";
 import { createFakeRuntime } from "../scripts/scripts.testing.ts";
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
-import { createResidents } from "./residents.ts";
+import { createLoadedVersions } from "./residents.ts";
 
 const SCRIPT = "s".repeat(32);
 const version = (versionId: string, scriptId = SCRIPT) => ({ key: `a/${scriptId}/${versionId}`, versionId, scriptId });
@@ -19,7 +19,7 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
     if (id === "broken") throw new Error("broken");
     return { worker: scriptOf("", { version: id, key: version(id).key }), size };
   };
-  const residents = createResidents({
+  const residents = createLoadedVersions({
     runtime: fake.runtime,
     load,
     limits: { ...DEFAULT_LIVE_LIMITS, ...limits },
@@ -27,9 +27,9 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
     log: silentLog,
   });
   const use = async (id: string) => {
-    const resident = residents.enter(version(id));
+    const resident = residents.acquire(version(id));
     await resident.ready;
-    residents.leave(resident);
+    residents.release(resident);
   };
   return { residents, clock, loads, use, known: fake.known };
 }
@@ -42,11 +42,11 @@ test("a version is loaded once for all concurrent users", async () => {
 
 test("above the limits, the least recently used version is evicted, never one in use", async () => {
   const { residents, use, known } = start({ versions: 2 });
-  const held = residents.enter(version("1"));
+  const held = residents.acquire(version("1"));
   await held.ready;
   for (const id of ["2", "3", "2", "4"]) await use(id);
   assert.equal(keysOf(known), "1 4");
-  residents.leave(held);
+  residents.release(held);
   await use("5");
   assert.equal(keysOf(known), "4 5");
 
@@ -58,31 +58,31 @@ test("above the limits, the least recently used version is evicted, never one in
 test("versions that have been idle for long are unloaded; those with open connections are not", async () => {
   const { residents, clock, use, known } = start({ restMs: 1000 });
   await use("1");
-  const close = residents.linger(residents.enter(version("2")));
+  const close = residents.releaseToConnection(residents.acquire(version("2")));
   clock.advance(600);
   await use("3");
   clock.advance(600);
-  residents.rest();
+  residents.unloadIdle();
   assert.equal(keysOf(known), "2 3");
   close();
   close();
   clock.advance(1000);
-  residents.rest();
+  residents.unloadIdle();
   assert.equal(known.size, 0);
 });
 
 test("a retired version is unloaded after its last user, and loaded again when needed", async () => {
   const { residents, use, known } = start();
-  const held = residents.enter(version("1"));
+  const held = residents.acquire(version("1"));
   await held.ready;
   await use("2");
   await use("3");
   residents.retire(SCRIPT, new Set(["3"]));
   assert.equal(keysOf(known), "1 3");
-  const late = residents.enter(version("1"));
-  residents.leave(held);
+  const late = residents.acquire(version("1"));
+  residents.release(held);
   assert.equal(keysOf(known), "1 3");
-  residents.leave(late);
+  residents.release(late);
   assert.equal(keysOf(known), "3");
   await use("1");
   assert.equal(keysOf(known), "3 1");
@@ -93,9 +93,9 @@ test("a retired version is unloaded after its last user, and loaded again when n
 test("a retired version with an open connection remains for a grace period", async (t: TestContext) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { residents, known } = start();
-  const resident = residents.enter(version("1"));
+  const resident = residents.acquire(version("1"));
   await resident.ready;
-  residents.linger(resident);
+  residents.releaseToConnection(resident);
   residents.retire(SCRIPT, new Set());
   t.mock.timers.tick(29_000);
   assert.equal(known.size, 1);
@@ -105,15 +105,15 @@ test("a retired version with an open connection remains for a grace period", asy
 
 test("a version on trial is not retired; once dropped, it is unloaded", async () => {
   const { residents, known } = start();
-  const trial = await residents.tryOut(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
+  const trial = await residents.startTrial(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
   residents.retire(SCRIPT, new Set());
   assert.equal(keysOf(known), "1");
   trial.settle(true);
   assert.equal(keysOf(known), "1");
-  const second = await residents.tryOut(scriptOf("", { version: "2", key: version("2").key }), SCRIPT);
+  const second = await residents.startTrial(scriptOf("", { version: "2", key: version("2").key }), SCRIPT);
   second.settle(false);
   assert.equal(keysOf(known), "1");
-  await assert.rejects(residents.tryOut(scriptOf("throws", { version: "3", key: version("3").key }), SCRIPT), {
+  await assert.rejects(residents.startTrial(scriptOf("throws", { version: "3", key: version("3").key }), SCRIPT), {
     kind: "scriptRefused",
   });
   assert.deepEqual(residents.scripts(), [SCRIPT]);

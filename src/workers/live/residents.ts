@@ -4,10 +4,10 @@ import type { WorkerScript } from "../scripts/script.ts";
 import type { LiveLimits } from "./limits.ts";
 
 /**
- * A version that has been loaded into the runtime. A caller counts as its user from `enter` to `leave`; only versions
+ * A version that has been loaded into the runtime. A caller counts as its user from `acquire` to `release`; only versions
  * without users are unloaded.
  */
-export interface Resident {
+export interface LoadedVersion {
   readonly key: string;
   readonly versionId: string;
   readonly scriptId: string;
@@ -15,36 +15,36 @@ export interface Resident {
   readonly ready: Promise<void>;
 }
 
-interface Residents {
+interface LoadedVersions {
   /** Synchronous, so that nothing runs between picking a version and using it. */
-  enter(version: { key: string; versionId: string; scriptId: string }): Resident;
-  leave(resident: Resident): void;
+  acquire(version: { key: string; versionId: string; scriptId: string }): LoadedVersion;
+  release(resident: LoadedVersion): void;
   /**
-   * Leaves, except for an open connection, which keeps a replaced version loaded only for a short time. Returns the
+   * Releases it, except for an open connection, which keeps a replaced version loaded only for a short time. Returns the
    * function to call when the connection ends.
    */
-  linger(resident: Resident): () => void;
+  releaseToConnection(resident: LoadedVersion): () => void;
   /**
-   * Starts a version that only this caller knows; it counts as entered, and is exempt from retire(), until `settle`.
+   * Starts a version that only this caller knows; it counts as acquired, and is exempt from retire(), until `settle`.
    */
-  tryOut(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
+  startTrial(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
   /** Retires the versions of a script that are not in its deployment: they finish their requests and are unloaded. */
   retire(scriptId: string, except: ReadonlySet<string>): void;
   /** Scripts with at least one loaded version. */
   scripts(): string[];
   /** Unloads versions that have been idle for a while. */
-  rest(): void;
+  unloadIdle(): void;
 }
 
-interface Entry extends Resident {
+interface Entry extends LoadedVersion {
   users: number;
   /** Open connections whose requests have been answered: WebSockets. */
   connections: number;
   lastUsed: number;
   bytes: number;
-  onTrial: boolean;
+  isTrial: boolean;
   retired: boolean;
-  gone: boolean;
+  isRemoved: boolean;
 }
 
 /** How long an open connection may continue after its version was replaced. */
@@ -58,7 +58,7 @@ interface ResidentsOptions {
   log: Log;
 }
 
-export function createResidents({ runtime, load, limits, clock, log }: ResidentsOptions): Residents {
+export function createLoadedVersions({ runtime, load, limits, clock, log }: ResidentsOptions): LoadedVersions {
   /** Least recently used first. */
   const entries = new Map<string, Entry>();
   let bytes = 0;
@@ -66,7 +66,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   function add(
     version: { key: string; versionId: string; scriptId: string },
     register: (entry: Entry) => Promise<void>,
-    onTrial: boolean,
+    isTrial: boolean,
   ): Entry {
     const entry: Entry = {
       ...version,
@@ -74,9 +74,9 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       connections: 0,
       lastUsed: clock.now(),
       bytes: 0,
-      onTrial,
+      isTrial,
       retired: false,
-      gone: false,
+      isRemoved: false,
       ready: Promise.resolve(),
     };
     entries.set(entry.key, entry);
@@ -92,11 +92,11 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   async function register(entry: Entry): Promise<void> {
     const { worker, size } = await load(entry.versionId);
     weigh(entry, size);
-    if (!entry.gone) await runtime.deploy(worker, { start: false });
+    if (!entry.isRemoved) await runtime.deploy(worker, { start: false });
   }
 
   function weigh(entry: Entry, size: number) {
-    if (entry.gone) return;
+    if (entry.isRemoved) return;
     bytes += size - entry.bytes;
     entry.bytes = size;
     evictIdle();
@@ -111,8 +111,8 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   }
 
   function remove(entry: Entry) {
-    if (entry.gone) return;
-    entry.gone = true;
+    if (entry.isRemoved) return;
+    entry.isRemoved = true;
     bytes -= entry.bytes;
     if (entries.get(entry.key) === entry) entries.delete(entry.key);
     runtime
@@ -136,7 +136,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   }
 
   return {
-    enter(version) {
+    acquire(version) {
       const found = entries.get(version.key);
       if (found === undefined) return add(version, register, false);
       found.users++;
@@ -145,8 +145,8 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       entries.set(found.key, found);
       return found;
     },
-    leave: (resident) => leave(resident as Entry),
-    linger(resident) {
+    release: (resident) => leave(resident as Entry),
+    releaseToConnection(resident) {
       const entry = resident as Entry;
       entry.connections++;
       leave(entry);
@@ -159,7 +159,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
         if (entry.retired) removeSoon(entry);
       };
     },
-    async tryOut(worker, scriptId) {
+    async startTrial(worker, scriptId) {
       const size = worker.modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
       const deploy = async (entry: Entry) => {
         weigh(entry, size);
@@ -169,7 +169,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       await entry.ready;
       return {
         settle(keep) {
-          entry.onTrial = false;
+          entry.isTrial = false;
           if (!keep) entry.retired = true;
           leave(entry);
         },
@@ -177,13 +177,13 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
     },
     retire(scriptId, except) {
       for (const entry of entries.values()) {
-        if (entry.scriptId !== scriptId || entry.onTrial) continue;
+        if (entry.scriptId !== scriptId || entry.isTrial) continue;
         entry.retired = !except.has(entry.versionId);
         if (entry.retired) removeSoon(entry);
       }
     },
     scripts: () => [...new Set([...entries.values()].map(({ scriptId }) => scriptId))],
-    rest() {
+    unloadIdle() {
       const before = clock.now() - limits.restMs;
       for (const entry of entries.values()) if (isIdle(entry) && entry.lastUsed <= before) remove(entry);
     },

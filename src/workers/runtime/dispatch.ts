@@ -32,7 +32,7 @@ interface DispatchClient {
  * A message up to this many bytes is sent with its dispatch; the worker fetches a longer one. workerd accepts 64 KiB of
  * an unread body and then closes the connection; short messages must remain below that.
  */
-const ALONG = 48 * 1024;
+const MAX_INLINE_MESSAGE_BYTES = 48 * 1024;
 
 /** JSON in ASCII, safe for a header. */
 const asciiJson = (value: unknown) =>
@@ -78,7 +78,7 @@ export function createDispatchClient({
         headers: mail.headers,
         canBeForwarded: mail.canBeForwarded,
       });
-      const along = mail.rawSize + meta.length <= ALONG;
+      const along = mail.rawSize + meta.length <= MAX_INLINE_MESSAGE_BYTES;
       const body = along ? await bytesOf(mail.raw()) : Buffer.from(meta, "latin1");
       return exchange({ [DISPATCH_HEADER]: id, [META_HEADER]: along ? meta : META_IN_BODY }, body, wallMs, readOutcome);
     },

@@ -25,7 +25,7 @@ describe("worker user ids", () => {
           const held: { of: string; uid: number; release(): void }[] = [];
           for (const step of steps) {
             if ("of" in step) {
-              const { identity, release } = all.take(step.of);
+              const { identity, release } = all.acquire(step.of);
               assert.ok(identity!.uid >= 70_000 && identity!.uid <= 70_005 && identity!.gid === identity!.uid);
               assert.ok(held.every((one) => one.of === step.of || one.uid !== identity!.uid));
               held.push({ of: step.of, uid: identity!.uid, release });
@@ -42,22 +42,25 @@ describe("worker user ids", () => {
 
   it("rejects an account if all ids are in use, until one is released", () => {
     const all = identities(70_000, 70_000);
-    const first = all.take("a");
-    assert.equal(all.take("a").identity!.uid, 70_000);
+    const first = all.acquire("a");
+    assert.equal(all.acquire("a").identity!.uid, 70_000);
     assert.throws(
-      () => all.take("b"),
+      () => all.acquire("b"),
       (err: UserError) => err.kind === "machineFailed" && /workers\.uid_range/.test(err.message),
     );
     const again = identities(70_000, 70_000);
-    again.take("a").release();
-    assert.equal(again.take("b").identity!.uid, 70_000);
+    again.acquire("a").release();
+    assert.equal(again.acquire("b").identity!.uid, 70_000);
     first.release();
   });
 
   it("uses `nobody` without a range, and the server's user if it cannot switch users", () => {
-    assert.deepEqual(createIdentities({ log: silentLog, able: true }).take("a").identity, { uid: 65534, gid: 65534 });
+    assert.deepEqual(createIdentities({ log: silentLog, able: true }).acquire("a").identity, {
+      uid: 65534,
+      gid: 65534,
+    });
     const unable = createIdentities({ range: { first: 1, last: 2 }, log: silentLog, able: false });
-    assert.deepEqual([unable.kind, unable.take("a").identity], ["server", undefined]);
+    assert.deepEqual([unable.kind, unable.acquire("a").identity], ["server", undefined]);
   });
 });
 

@@ -15,7 +15,7 @@ export interface Identities {
    * Allocates the user of one process; undefined stands for the server's own user. Throws machineFailed if the range is
    * exhausted.
    */
-  take(account: string | undefined): { identity: Identity | undefined; release(): void };
+  acquire(account: string | undefined): { identity: Identity | undefined; release(): void };
   /** "account": each account has its own user. "shared": all run as `nobody`. "server": all run as the server's user. */
   readonly kind: "account" | "shared" | "server";
 }
@@ -51,21 +51,21 @@ export function createIdentities({
   log,
   able = process.platform === "linux" && mayChangeUser(),
 }: IdentitiesOptions): Identities {
-  if (!able) return { kind: "server", take: () => ({ identity: undefined, release() {} }) };
+  if (!able) return { kind: "server", acquire: () => ({ identity: undefined, release() {} }) };
   if (range === undefined || !isMapped(range)) {
     if (range !== undefined)
       log.warn(
         { range },
         "workers: the user ids in workers.uid_range are not mapped in this container; all workers run as `nobody`",
       );
-    return { kind: "shared", take: () => ({ identity: NOBODY, release() {} }) };
+    return { kind: "shared", acquire: () => ({ identity: NOBODY, release() {} }) };
   }
   const { first, last } = range;
   const size = last - first + 1;
   const holders = new Map<number, Holder>();
   return {
     kind: "account",
-    take(account = "") {
+    acquire(account = "") {
       const start = createHash("sha256").update(account).digest().readUInt32BE() % size;
       for (let step = 0; step < Math.min(size, holders.size + 1); step++) {
         const uid = first + ((start + step) % size);

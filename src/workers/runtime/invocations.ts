@@ -28,7 +28,7 @@ interface Invocations {
 }
 
 /** How long to wait for the tail after the response: waitUntil() work is limited to 30 s, plus some delay. */
-const TAIL_PATIENCE_MS = 35_000;
+const TAIL_TIMEOUT_MS = 35_000;
 /** An interrupted invocation produces a tail immediately, or none if it logged nothing. */
 const CUT_OFF_PATIENCE_MS = 500;
 
@@ -132,7 +132,7 @@ export function createInvocations({
                 entry.tailed = true;
                 finishIfOver(id, entry);
               },
-              outcome.outcome === "exceededWallTime" ? CUT_OFF_PATIENCE_MS : TAIL_PATIENCE_MS,
+              outcome.outcome === "exceededWallTime" ? CUT_OFF_PATIENCE_MS : TAIL_TIMEOUT_MS,
             ).unref();
           finishIfOver(id, entry);
         },

@@ -44,7 +44,7 @@ interface PassthroughOptions {
   /** The site that serves the host of a request. */
   siteOf(request: IncomingMessage): Site | undefined;
   /** Waits briefly for the reason a process closed the connection. */
-  causeOfDeath(err: unknown): Promise<InvocationOutcome>;
+  findExitCause(err: unknown): Promise<InvocationOutcome>;
 }
 
 /** Passes HTTP requests to the fetch handler of one worker process. */
@@ -52,7 +52,7 @@ export function createHttpPassthrough({
   socketPath,
   client: clientOf,
   siteOf,
-  causeOfDeath,
+  findExitCause,
 }: PassthroughOptions): Passthrough {
   const agent = new Agent({
     keepAlive: true,
@@ -62,7 +62,7 @@ export function createHttpPassthrough({
     scheduling: "lifo",
   });
   const uploads = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 0 });
-  for (const each of [agent, uploads]) each.createConnection = () => heedless(socketPath);
+  for (const each of [agent, uploads]) each.createConnection = () => connectLenient(socketPath);
 
   return {
     async fetch(id, request, response) {
@@ -101,7 +101,7 @@ export function createHttpPassthrough({
         return { outcome: "ok" };
       } catch (err) {
         if (gone) return { outcome: "canceled" };
-        return refuse(response, await causeOfDeath(err));
+        return refuse(response, await findExitCause(err));
       }
     },
     upgrade(id, request, client, head, onAnswered) {
@@ -175,7 +175,7 @@ export function createHttpPassthrough({
  * would discard the response that has arrived. Data that cannot be written is dropped; the read side determines whether
  * there was a response.
  */
-function heedless(socketPath: string): Socket {
+function connectLenient(socketPath: string): Socket {
   const socket = connect(socketPath);
   const write = socket._write.bind(socket);
   const writev = socket._writev!.bind(socket);

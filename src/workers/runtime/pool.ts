@@ -16,7 +16,7 @@ import type { Invocation, InvocationOutcome, WorkerRuntime } from "./port.ts";
 import { createRunFolders } from "./run-folders.ts";
 import { createSlot, type ScriptSlot } from "./slot.ts";
 import { DEFAULT_LIMITS, type RuntimeLimits } from "./watchdog.ts";
-import type { Machinery, WorkerProcess } from "./worker-process.ts";
+import type { WorkerProcessDeps, WorkerProcess } from "./worker-process.ts";
 
 export interface RuntimeOptions {
   services: BindingServices;
@@ -49,7 +49,7 @@ export interface RuntimeOptions {
 
 /** How long handlers may take to complete at shutdown; the sender of an interrupted message retries. */
 const CLOSE_GRACE_MS = 8000;
-const ROOM_CHECK_MS = 100;
+const SLOT_CHECK_MS = 100;
 
 /** The pool of worker processes: the only implementation of WorkerRuntime, for `dev` and `serve`. */
 export function createRuntime({
@@ -79,7 +79,7 @@ export function createRuntime({
   const identities: Identities = createIdentities({ range: uidRange, log, ...(!launcher.confines && { able: false }) });
   const folders = createRunFolders(runFolder);
   const messages = createLiveMessages({ ids, log });
-  const machinery: Machinery = {
+  const machinery: WorkerProcessDeps = {
     launcher,
     folders,
     identities,
@@ -102,7 +102,7 @@ export function createRuntime({
     () => {
       for (const slot of slots.values()) {
         if (slot.current !== undefined && isIdle(slot.current) && performance.now() - slot.current.lastUsed >= idleMs)
-          void slot.rest();
+          void slot.stopProcess();
       }
     },
     Math.min(idleMs, 5000),
@@ -127,13 +127,13 @@ export function createRuntime({
         .sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
       if (victim !== undefined) {
         const done = take();
-        await victim.rest();
+        await victim.stopProcess();
         return done;
       }
       if (patience.aborted) throw workerErrors.tooManyProcesses({ count: maxProcesses });
       await Promise.race([
         ...up.map((slot) => slot.current!.drained()),
-        clock.sleep(ROOM_CHECK_MS, patience).catch(() => {}),
+        clock.sleep(SLOT_CHECK_MS, patience).catch(() => {}),
       ]);
       // The remaining ones may be open WebSockets, which count as drained: check at most once per event loop turn.
       await clock.sleep(1, patience).catch(() => {});
@@ -169,7 +169,7 @@ export function createRuntime({
     leaving.delete(slot);
   }
 
-  function tellUnstarted(name: string, event: Invocation["event"], outcome: InvocationOutcome) {
+  function reportUnstarted(name: string, event: Invocation["event"], outcome: InvocationOutcome) {
     machinery.emit({
       ...outcome,
       ...identityOf(slots.get(name)?.script ?? { name, version: "" }),
@@ -205,13 +205,17 @@ export function createRuntime({
     async email(name, mail, actions) {
       const process = await processOf(name);
       if ("email" in process) return process.email(mail, actions);
-      tellUnstarted(name, { kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize }, process);
+      reportUnstarted(
+        name,
+        { kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize },
+        process,
+      );
       return { ...process, ended: Promise.resolve() };
     },
     async fetch(name, request, response) {
       const process = await processOf(name);
       if ("fetch" in process) return process.fetch(request, response);
-      tellUnstarted(name, fetchEvent(request, client, { status: 503 }), process);
+      reportUnstarted(name, fetchEvent(request, client, { status: 503 }), process);
       request.resume();
       response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${process.exception?.message}\n`);
       return process;
@@ -219,7 +223,7 @@ export function createRuntime({
     async scheduled(name, event) {
       const process = await processOf(name);
       if ("scheduled" in process) return process.scheduled(event);
-      tellUnstarted(name, { kind: "scheduled", ...event }, process);
+      reportUnstarted(name, { kind: "scheduled", ...event }, process);
       return process;
     },
     async handlers(name) {

@@ -6,7 +6,7 @@ import { mainSource } from "./capnp.ts";
  * Adds the position to a syntax error in a script in service-worker format: the wrapper compiles it from text, so
  * workerd reports the wrapper's position. Node uses the same V8 parser; no code is run.
  */
-export function withPlaceOfSyntaxError(reason: string, script: WorkerScript): string {
+export function withSyntaxErrorPosition(reason: string, script: WorkerScript): string {
   const main = script.main.replace(/^\.\//, "");
   // An error with a position in the script itself was thrown by running code.
   if (script.format !== "service-worker" || !reason.includes("SyntaxError: ") || reason.includes(`${main}:`))

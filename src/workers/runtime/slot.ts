@@ -1,9 +1,9 @@
 import { UserError, messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { workerErrors } from "../errors.ts";
 import type { WorkerScript } from "../scripts/script.ts";
-import { withPlaceOfSyntaxError } from "./service-worker-syntax.ts";
+import { withSyntaxErrorPosition } from "./service-worker-syntax.ts";
 import { createStackMapper } from "./stacks.ts";
-import { startWorkerProcess, type Machinery, type WorkerProcess } from "./worker-process.ts";
+import { startWorkerProcess, type WorkerProcessDeps, type WorkerProcess } from "./worker-process.ts";
 
 /** The slot of one script name: its version, and the process that runs it while there is work. */
 export interface ScriptSlot {
@@ -15,7 +15,7 @@ export interface ScriptSlot {
   /** Starts the new version alongside the old one, then switches; the old one completes its work. */
   swap(script: WorkerScript): Promise<void>;
   /** Ends the process; the next call starts it again. */
-  rest(): Promise<void>;
+  stopProcess(): Promise<void>;
   /** Ends the process, including one that is starting and old ones whose work has not completed. */
   close(graceMs?: number): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function createSlot(
     clock,
     log,
     beforeStart,
-  }: { machinery: Machinery; clock: Clock; log: Log; beforeStart(): Promise<() => void> },
+  }: { machinery: WorkerProcessDeps; clock: Clock; log: Log; beforeStart(): Promise<() => void> },
 ): ScriptSlot {
   let script = initial;
   let current: WorkerProcess | undefined;
@@ -56,7 +56,7 @@ export function createSlot(
       return process;
     } catch (err) {
       if (err instanceof UserError) throw err;
-      const reason = withPlaceOfSyntaxError(reasonOf(messageOf(err)), version);
+      const reason = withSyntaxErrorPosition(reasonOf(messageOf(err)), version);
       throw workerErrors.scriptRefused(
         { script: version.name, reason: createStackMapper(version)(reason) },
         { cause: err },
@@ -132,7 +132,7 @@ export function createSlot(
         }),
       );
     },
-    async rest() {
+    async stopProcess() {
       const old = current;
       current = undefined;
       await retire(old);

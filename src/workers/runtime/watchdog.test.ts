@@ -85,7 +85,7 @@ describe("the watchdog", () => {
 
   it("resets the limit for each answered WebSocket message, but not for unsolicited work", () => {
     const { burn, watch } = watching();
-    const socket = watch.begin({ lasting: true });
+    const socket = watch.begin({ longLived: true });
     for (let i = 0; i < 200; i++) {
       watch.activity();
       assert.deepEqual(burn(60), [], `after ${i} messages`);
@@ -98,7 +98,7 @@ describe("the watchdog", () => {
 
   it("ignores CPU time that an open WebSocket used before the window", () => {
     const { burn, watch } = watching();
-    watch.begin({ lasting: true });
+    watch.begin({ longLived: true });
     for (let i = 0; i < 200; i++) {
       watch.activity();
       assert.deepEqual(burn(2, 98), [], `after ${i} slots`);
@@ -111,7 +111,7 @@ describe("the watchdog", () => {
 
   it("charges open WebSockets together, by the number of answered messages", () => {
     const { burn, watch } = watching();
-    const sockets = Array.from({ length: 50 }, () => watch.begin({ lasting: true }));
+    const sockets = Array.from({ length: 50 }, () => watch.begin({ longLived: true }));
     burn(0, 2000);
     for (const socket of sockets) {
       watch.activity();

@@ -38,8 +38,8 @@ interface Watched {
 }
 
 interface ProcessWatch {
-  /** An invocation begins. A `lasting` one (a WebSocket) is charged only for its last window. */
-  begin(options?: { lasting?: boolean }): RunningInvocation;
+  /** An invocation begins. A `longLived` one (a WebSocket) is charged only for its last window. */
+  begin(options?: { longLived?: boolean }): RunningInvocation;
   /** The process showed activity: it called a binding or sent a fetch. */
   activity(): void;
   /** Takes a sample and kills the process if it exceeds a limit. */
@@ -70,7 +70,7 @@ export function watchProcess(
   limits: Pick<RuntimeLimits, "cpuMs" | "rssMb">,
   intervalMs = SAMPLE_MS,
 ): ProcessWatch {
-  const running = new Set<{ chargedMs: number; lasting: boolean }>();
+  const running = new Set<{ chargedMs: number; longLived: boolean }>();
   const window = createWindow(limits.cpuMs, now);
   // CPU time used before the watch began is not charged.
   let last = { usage: read(), at: now() };
@@ -87,7 +87,7 @@ export function watchProcess(
     let highest = silentMs;
     for (const invocation of running) {
       invocation.chargedMs += usedMs / running.size;
-      if (invocation.lasting) invocation.chargedMs = Math.max(0, invocation.chargedMs - elapsedMs / WINDOW_LIMITS);
+      if (invocation.longLived) invocation.chargedMs = Math.max(0, invocation.chargedMs - elapsedMs / WINDOW_LIMITS);
       highest = Math.max(highest, invocation.chargedMs);
     }
     const { usedMs: total, ended, begun } = window.add({ usedMs });
@@ -98,8 +98,8 @@ export function watchProcess(
 
   const timer = setInterval(sample, intervalMs).unref();
   return {
-    begin({ lasting = false } = {}) {
-      const invocation = { chargedMs: 0, lasting };
+    begin({ longLived = false } = {}) {
+      const invocation = { chargedMs: 0, longLived };
       running.add(invocation);
       window.add({ begun: 1 });
       const settle = () => {

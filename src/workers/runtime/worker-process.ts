@@ -23,7 +23,7 @@ import { createStackMapper, mapException } from "./stacks.ts";
 import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
 /** Shared by all worker processes of a server. */
-export interface Machinery {
+export interface WorkerProcessDeps {
   launcher: Launcher;
   folders: RunFolders;
   identities: Identities;
@@ -80,7 +80,7 @@ const STARTUP_CPU_MS = 1000;
 /**
  * Starts a process and resolves when it is listening. Rejects with workerd's error message if it rejects the script.
  */
-export async function startWorkerProcess(script: WorkerScript, machinery: Machinery): Promise<WorkerProcess> {
+export async function startWorkerProcess(script: WorkerScript, machinery: WorkerProcessDeps): Promise<WorkerProcess> {
   const { launcher, folders, identities, inside, services, messages, egress, emit, log } = machinery;
   // A script can lower the operator's limits but not raise them.
   const limits = { ...machinery.limits, cpuMs: Math.min(script.limits?.cpuMs ?? Infinity, machinery.limits.cpuMs) };
@@ -92,7 +92,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   let death: InvocationOutcome | undefined;
 
   const names: Sockets = { mail: "mail.sock", http: "http.sock", bindings: "bindings.sock", egress: "egress.sock" };
-  const { identity, release: releaseIdentity } = identities.take(script.account);
+  const { identity, release: releaseIdentity } = identities.acquire(script.account);
   const folder = createFolder();
   const servers: SocketServer[] = [];
   let workerd: WorkerdProcess | undefined;
@@ -144,7 +144,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     socketPath: folder.socket(names.http),
     client: machinery.client,
     siteOf: (request) => machinery.siteOf(request, script.name),
-    causeOfDeath,
+    findExitCause,
   });
   const exited = workerd.exited.then((exit) => {
     death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
@@ -177,7 +177,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   /** The closed connection and the exit of the process are reported separately: waits briefly for the exit. */
-  async function causeOfDeath(err: unknown): Promise<InvocationOutcome> {
+  async function findExitCause(err: unknown): Promise<InvocationOutcome> {
     await Promise.race([exited, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
     return (
       death ?? {
@@ -224,7 +224,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
         ? answer
         : { ...answer, exception: mapException(answer.exception, mapStack) };
     } catch (err) {
-      return causeOfDeath(err);
+      return findExitCause(err);
     }
   }
 
@@ -292,7 +292,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     handlers: () => dispatch.handlers(STARTUP_MS),
     upgrade(request, socket, head) {
       const invocation = invocations.begin(fetchEvent(request, machinery.client), { lingering: true });
-      const running = watch!.begin({ lasting: true });
+      const running = watch!.begin({ longLived: true });
       void passthrough.upgrade(invocation.id, request, socket, head, running.answered).then((status) => {
         lastUsed = performance.now();
         running.ended();

@@ -7,7 +7,7 @@ import { workerErrors } from "../errors.ts";
  */
 export interface CronExpression {
   /** True if the expression matches this minute (since the epoch). */
-  comesIn(minute: number): boolean;
+  matchesMinute(minute: number): boolean;
 }
 
 /** Allowed characters of each field; croner would accept more (names like @daily, `?`, seconds). */
@@ -34,5 +34,5 @@ export function parseCron(text: string): CronExpression {
     );
   }
   if (cron.nextRun() === null) throw refuse("It never occurs");
-  return { comesIn: (minute) => cron.match(new Date(minute * 60_000)) };
+  return { matchesMinute: (minute) => cron.match(new Date(minute * 60_000)) };
 }

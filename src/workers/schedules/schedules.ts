@@ -133,6 +133,6 @@ function createCalendar(): (cron: string, minute: number) => boolean {
       if (known.size >= MAX_KNOWN) known.clear();
       known.set(cron, read(cron));
     }
-    return known.get(cron)?.comesIn(minute) === true;
+    return known.get(cron)?.matchesMinute(minute) === true;
   };
 }

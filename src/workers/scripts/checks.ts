@@ -1,5 +1,5 @@
 import { workerErrors } from "../errors.ts";
-import { judgeDate } from "../project/config/compatibility.ts";
+import { classifyCompatibilityDate } from "../project/config/compatibility.ts";
 import type { UploadLimits } from "./limits.ts";
 import type { Upload, UploadedModule } from "./port.ts";
 import type { Binding } from "./script.ts";
@@ -16,7 +16,7 @@ export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE,
   const refuse = (reason: string, fix: string) => workerErrors.badCompatibilityDate({ reason, fix });
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date))
     throw refuse(`"${date.slice(0, 40)}" is not a valid compatibility date.`, "Write it as YYYY-MM-DD.");
-  const verdict = judgeDate(date, now);
+  const verdict = classifyCompatibilityDate(date, now);
   switch (verdict.kind) {
     case "good":
     // The runtime uses the newest date that it supports.

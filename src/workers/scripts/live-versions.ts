@@ -3,7 +3,7 @@ import type { WorkerScript } from "./script.ts";
 /** Interface required for deploying and provided by the component that runs versions; implemented by `live/`. */
 export interface LiveVersions {
   /** Starts a version that is not referenced yet. If it throws scriptRefused, nothing is left behind. */
-  tryOut(worker: WorkerScript): Promise<Trial>;
+  startTrial(worker: WorkerScript): Promise<Trial>;
   /**
    * Call when the deployment of this script has changed: resolves when the next request on this machine uses the new
    * one. Versions that are no longer deployed complete their work and are unloaded.

@@ -6,7 +6,7 @@ import type { ModuleRecord } from "./versions-table.ts";
 
 export const MODULE_PREFIX = "modules/";
 
-const AT_ONCE = 8;
+const MAX_CONCURRENT = 8;
 
 /**
  * Writes the modules that are not in `known` and resolves when all of them are on disk. Each object is written once,
@@ -41,7 +41,7 @@ export async function storeModules(
       keys.set(sha256, key);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, write));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, write));
   return records.map(({ name, kind, contentType, size, sha256 }) => ({
     name,
     kind,
@@ -69,7 +69,7 @@ export async function readModules(records: readonly ModuleRecord[], objects: Obj
       ) as UploadedModule;
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, read));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, read));
   return modules;
 }
 

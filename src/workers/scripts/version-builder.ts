@@ -142,7 +142,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     const { modules, deploy, ...content } = await request.plan(base);
     await checkTargets(content.bindings, request.account, targets);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account };
-    const trial = await live.tryOut(
+    const trial = await live.startTrial(
       workerScriptOf({ ...identity, ...content }, { name: request.name, modules, secrets }),
     );
     let kept = false;

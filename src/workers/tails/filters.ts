@@ -87,14 +87,14 @@ function texts(name: string, value: unknown): string[] {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-export type Passes = (trace: TraceRecord) => boolean;
+export type TracePredicate = (trace: TraceRecord) => boolean;
 
 /**
  * `random` returns 0 to 1 and decides about sampling, which comes last: only records that pass the other filters are
  * sampled.
  */
-export function compileFilters(filters: readonly TailFilter[], random: () => number): Passes {
-  const exact: Passes[] = [];
+export function compileFilters(filters: readonly TailFilter[], random: () => number): TracePredicate {
+  const exact: TracePredicate[] = [];
   let rate = 1;
   for (const filter of filters) {
     if ("sampling_rate" in filter) rate *= filter.sampling_rate;
@@ -103,7 +103,7 @@ export function compileFilters(filters: readonly TailFilter[], random: () => num
   return (trace) => exact.every((passes) => passes(trace)) && (rate === 1 || random() < rate);
 }
 
-function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): Passes {
+function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): TracePredicate {
   if ("outcome" in filter) return ({ outcome }) => filter.outcome.includes(outcome);
   if ("method" in filter) return (trace) => filter.method.includes(requestOf(trace)?.method.toUpperCase() ?? "");
   if ("scriptVersion" in filter) return ({ scriptVersion }) => scriptVersion.id === filter.scriptVersion;

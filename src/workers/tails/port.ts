@@ -55,5 +55,5 @@ export interface TailReader {
   /** The connection can accept more records. */
   drained(): void;
   /** The connection is closed. The tail remains for a while. */
-  left(): void;
+  closed(): void;
 }

@@ -8,7 +8,7 @@ function setUp({ maxRecords = 4, maxBytes = 1000 } = {}) {
   let open = true;
   const queue = createReaderQueue({
     write: (text) => (written.push(text), open),
-    notice: (lost) => `-${lost}`,
+    createLossNotice: (lost) => `-${lost}`,
     maxRecords,
     maxBytes,
   });
@@ -69,7 +69,7 @@ test("writes or counts every record, in order, and keeps the queue within its li
           blocked = !open;
           return open;
         },
-        notice: (lost) => `-${lost}`,
+        createLossNotice: (lost) => `-${lost}`,
         maxRecords: 5,
         maxBytes: 1000,
       });

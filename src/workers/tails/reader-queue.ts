@@ -9,7 +9,7 @@ interface ReaderQueueOptions {
   /** Returns false if the record was accepted but the next one must wait for drained(). */
   write(text: string): boolean;
   /** The notice in place of this many lost records. */
-  notice(lost: number): string;
+  createLossNotice(lost: number): string;
   maxRecords: number;
   /** Maximum characters. */
   maxBytes: number;
@@ -18,7 +18,7 @@ interface ReaderQueueOptions {
 /**
  * Limits the cost of a slow reader: above the limits, records are dropped, and a notice in their place states how many.
  */
-export function createReaderQueue({ write, notice, maxRecords, maxBytes }: ReaderQueueOptions): ReaderQueue {
+export function createReaderQueue({ write, createLossNotice, maxRecords, maxBytes }: ReaderQueueOptions): ReaderQueue {
   const waiting: string[] = [];
   let bytes = 0;
   let blocked = false;
@@ -39,7 +39,7 @@ export function createReaderQueue({ write, notice, maxRecords, maxBytes }: Reade
 
   function tellLoss() {
     if (lost === 0) return;
-    const text = notice(lost);
+    const text = createLossNotice(lost);
     lost = 0;
     send(text);
   }

@@ -13,7 +13,7 @@ interface RecordBufferOptions {
   table: Pick<TailsTable, "addRecords">;
   /** Called for each tail with waiting records. */
   announce(tail: string): void;
-  notice(script: string, lost: number): string;
+  createLossNotice(script: string, lost: number): string;
   clock: Clock;
   log: Log;
   /** Identifies this process. */
@@ -31,7 +31,7 @@ const MAX_LOSSES = 1000;
 export function createRecordBuffer({
   table,
   announce,
-  notice,
+  createLossNotice,
   clock,
   log,
   node,
@@ -72,7 +72,7 @@ export function createRecordBuffer({
     const loss = lost.get(id);
     if (loss === undefined) return;
     lost.delete(id);
-    put(id, loss.script, notice(loss.script, loss.count));
+    put(id, loss.script, createLossNotice(loss.script, loss.count));
   }
 
   async function writeAll(): Promise<void> {

@@ -197,7 +197,7 @@ export function tailsConformance(engine: TestEngine): void {
       assert.equal(left.expiresAt.getTime(), clock.now() + 3600_000);
       const [reader, leaver] = [fakeReader(), fakeReader()];
       await tails.read(read.id, reader.connection);
-      (await tails.read(left.id, leaver.connection))!.left();
+      (await tails.read(left.id, leaver.connection))!.closed();
       for (let minute = 0; minute < 90; minute++) {
         clock.advance(60_000);
         await tails.beat();
@@ -324,7 +324,7 @@ export function tailsConformance(engine: TestEngine): void {
       const next = fakeReader();
       await tails.read(id, next.connection);
       await slow.closed();
-      reading!.left();
+      reading!.closed();
       runtime.tell();
       assert.deepEqual([slow.traces.length, next.traces.length], [5, 1]);
     },
@@ -338,7 +338,7 @@ export function tailsConformance(engine: TestEngine): void {
       const [one, two] = [await tails.create(ACCOUNT, SCRIPT, {}), await tails.create(ACCOUNT, SCRIPT, {})];
       const reading = await tails.read(one.id, fakeReader().connection);
       await assert.rejects(tails.read(two.id, fakeReader().connection), { code: 10013 });
-      reading!.left();
+      reading!.closed();
       assert.notEqual(await tails.read(two.id, fakeReader().connection), undefined);
     },
   );

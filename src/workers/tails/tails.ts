@@ -2,7 +2,7 @@ import { messageOf, type Clock, type Ids, type Log } from "../../kernel/index.ts
 import type { Db, Events } from "../../store/index.ts";
 import type { Invocation } from "../runtime/port.ts";
 import { tailErrors } from "./errors.ts";
-import { compileFilters, parseFilters, type Passes, type TailFilter } from "./filters.ts";
+import { compileFilters, parseFilters, type TracePredicate, type TailFilter } from "./filters.ts";
 import { TAIL_LIMITS, type TailLimits } from "./limits.ts";
 import type { ReaderConnection, Tail, TailReader, Tails } from "./port.ts";
 import { createReaderQueue, type ReaderQueue } from "./reader-queue.ts";
@@ -33,14 +33,14 @@ const TAKE = 100;
 const MAX_RECORD = 1024 * 1024;
 
 interface KnownTail extends TailRow {
-  passes: Passes;
+  passes: TracePredicate;
 }
 
 interface Reader {
   queue: ReaderQueue;
   connection: ReaderConnection;
   /** Fetches waiting records from the table; a call during a run triggers another run. */
-  take(): Promise<void>;
+  fetchRecords(): Promise<void>;
 }
 
 export function createTails({
@@ -61,11 +61,11 @@ export function createTails({
   let tailed = new Map<string, KnownTail[]>();
   let closed = false;
 
-  const notice = (script: string, lost: number) => JSON.stringify(lossTrace(script, lost, clock.now()));
+  const createLossNotice = (script: string, lost: number) => JSON.stringify(lossTrace(script, lost, clock.now()));
   const buffer = createRecordBuffer({
     table,
     announce: (tail) => events.publish(RECORDS, tail),
-    notice,
+    createLossNotice,
     clock,
     log,
     node: ids.token(6),
@@ -118,28 +118,28 @@ export function createTails({
 
   function recordOf(trace: ReturnType<typeof traceOf>): string {
     const text = JSON.stringify(trace);
-    return text.length <= MAX_RECORD ? text : notice(trace.scriptName, 1);
+    return text.length <= MAX_RECORD ? text : createLossNotice(trace.scriptName, 1);
   }
 
   function createReader(row: TailRow, connection: ReaderConnection): Reader {
     const queue = createReaderQueue({
       write: (text) => connection.write(text),
-      notice: (lost) => notice(row.script, lost),
+      createLossNotice: (lost) => createLossNotice(row.script, lost),
       maxRecords: limits.queueRecords,
       maxBytes: limits.queueBytes,
     });
-    const take = createReload(async () => {
+    const fetchRecords = createReload(async () => {
       for (;;) {
         const records = await table.takeRecords(row.id, TAKE);
         for (const record of records) queue.push(record);
         if (records.length < TAKE || closed) return;
       }
     });
-    return { queue, connection, take };
+    return { queue, connection, fetchRecords };
   }
 
-  const takeSoon = ({ take }: Reader) =>
-    void take().catch((err: unknown) => log.warn({ err }, `tails: failed to fetch records: ${messageOf(err)}`));
+  const takeSoon = ({ fetchRecords }: Reader) =>
+    void fetchRecords().catch((err: unknown) => log.warn({ err }, `tails: failed to fetch records: ${messageOf(err)}`));
 
   const isAllowed = async ({ token, account, createdAt }: TailRow) =>
     token === null || mayRead({ token, account, createdAt });
@@ -216,7 +216,7 @@ export function createTails({
       takeSoon(reader);
       return {
         drained: reader.queue.drained,
-        left() {
+        closed() {
           if (readers.get(id) === reader) readers.delete(id);
         },
       };

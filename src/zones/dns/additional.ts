@@ -1,5 +1,5 @@
 import { isWithin, type RecordSet } from "../../protocol/dns/index.ts";
-import { findPlace, nodeOf, type Node, type NodeSet, recordSet } from "./nodes.ts";
+import { findName, nodeOf, type Node, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZone, ServedZones } from "./served.ts";
 
 /** Types for which resolvers query the target's addresses next (RFC 1035 3.3, RFC 2782, RFC 9460 4.1). */
@@ -23,7 +23,7 @@ export async function additionalFor(zones: ServedZones, zone: ServedZone, set: N
   if (!POINTING.has(set.type)) return [];
   const found: RecordSet[] = [];
   for (const target of targetsWithin(set, zone.name)) {
-    const place = await findPlace(zones, zone, target);
+    const place = await findName(zones, zone, target);
     if (place.kind === "here") found.push(...addresses(target, place.node));
   }
   return found;

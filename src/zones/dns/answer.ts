@@ -1,5 +1,5 @@
 import {
-  bareReply,
+  emptyReply,
   isWithin,
   RCODE,
   type RecordSet,
@@ -9,7 +9,7 @@ import {
 } from "../../protocol/dns/index.ts";
 import { additionalFor, glueFor } from "./additional.ts";
 import type { Flatten } from "./flatten.ts";
-import { findPlace, type Node, type NodeSet, recordSet } from "./nodes.ts";
+import { findName, type Node, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZone, ServedZones } from "./served.ts";
 import { anySet, apexNode, soaSet } from "./synthesised.ts";
 
@@ -32,7 +32,7 @@ const MAX_CHAIN = 10;
 /** The answer to a query of class IN (RFC 1034 4.3.2). */
 export async function answerQuestion(parts: AnswerDeps, name: string, type: number): Promise<DnsReply> {
   const zone = await zoneFor(parts.zones, name, type);
-  if (zone === undefined) return bareReply(RCODE.refused);
+  if (zone === undefined) return emptyReply(RCODE.refused);
   const chain: RecordSet[] = [];
   const seen = new Set<string>();
   for (let current = name; ;) {
@@ -43,7 +43,7 @@ export async function answerQuestion(parts: AnswerDeps, name: string, type: numb
     chain.push(step.alias);
     const ours = isWithin(step.target, zone.name) && (await parts.zones.find(step.target))?.id === zone.id;
     if (!ours || seen.has(step.target) || chain.length >= MAX_CHAIN)
-      return { ...bareReply(RCODE.noError), authoritative: true, answer: chain };
+      return { ...emptyReply(RCODE.noError), authoritative: true, answer: chain };
     current = step.target;
   }
 }
@@ -59,7 +59,7 @@ type Step = DnsReply | { alias: RecordSet; target: string };
 
 async function answerAt(parts: AnswerDeps, zone: ServedZone, name: string, type: number): Promise<Step> {
   const { zones, flatten } = parts;
-  const place = await findPlace(zones, zone, name);
+  const place = await findName(zones, zone, name);
   if (place.kind === "absent") return negative(zone, RCODE.nxDomain);
   if (place.kind === "delegated" && !(type === DS && place.cut === name))
     return referral(zones, zone, place.cut, place.node.get("NS")!);
@@ -106,7 +106,7 @@ const negative = (zone: ServedZone, rcode: number): DnsReply => ({
 
 async function referral(zones: ServedZones, zone: ServedZone, cut: string, servers: NodeSet): Promise<DnsReply> {
   return {
-    ...bareReply(RCODE.noError),
+    ...emptyReply(RCODE.noError),
     authority: [recordSet(cut, servers)],
     additional: await glueFor(zones, zone, servers),
     glue: true,

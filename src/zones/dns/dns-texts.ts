@@ -1,4 +1,4 @@
-import type { DnsTexts } from "../../certificates/index.ts";
+import type { DnsTxtRecords } from "../../certificates/index.ts";
 import type { Clock } from "../../kernel/index.ts";
 import type { Zones } from "../create.ts";
 import { dnsErrors } from "./provider/errors.ts";
@@ -10,7 +10,7 @@ interface DnsTextsDeps {
   provider: DnsProvider;
   clock: Clock;
   /** True if no other process serves our tables. */
-  alone: boolean;
+  isSingleProcess: boolean;
 }
 
 const TTL_SECONDS = 60;
@@ -18,8 +18,8 @@ const TTL_SECONDS = 60;
 const SETTLE_MS = { embedded: 1000, external: 5000 };
 
 /** TXT records for DNS-01, in the zones of accounts. */
-export function createDnsTexts({ zones, provider, clock, alone }: DnsTextsDeps): DnsTexts {
-  const settleMs = provider.kind !== "embedded" ? SETTLE_MS.external : alone ? 0 : SETTLE_MS.embedded;
+export function createDnsTxtRecords({ zones, provider, clock, isSingleProcess }: DnsTextsDeps): DnsTxtRecords {
+  const settleMs = provider.kind !== "embedded" ? SETTLE_MS.external : isSingleProcess ? 0 : SETTLE_MS.embedded;
 
   async function apply(name: string, change: Pick<DnsChange, "add" | "remove">, signal?: AbortSignal) {
     const zone = await zones.byName(name, { enclosing: true });

@@ -1,12 +1,12 @@
 import { getServers } from "node:dns";
-import type { DnsTexts } from "../../certificates/index.ts";
+import type { DnsTxtRecords } from "../../certificates/index.ts";
 import type { Basics } from "../../kernel/index.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import type { Zones } from "../create.ts";
 import type { LookUpAddresses } from "./address-cache.ts";
-import { createDnsTexts } from "./dns-texts.ts";
+import { createDnsTxtRecords } from "./dns-texts.ts";
 import { isAbsence } from "./lookup/failure.ts";
 import { createLookups, type Lookups } from "./lookup/lookups.ts";
 import { readEndpoint } from "./lookup/upstream.ts";
@@ -39,7 +39,7 @@ export interface Dns {
   /** Pushes records to the external server. Undefined if there is none, or if this process does not push. */
   pusher: Pusher | undefined;
   /** TXT records for ACME dns-01, stored where the records of the zones are. */
-  texts: DnsTexts;
+  texts: DnsTxtRecords;
   /**
    * Starts the authoritative server. Resolves with undefined if this server does not serve the zones. Rejects if the
    * port is in use.
@@ -88,11 +88,11 @@ export function createDns(
     watch,
     isManual,
     pusher,
-    texts: createDnsTexts({
+    texts: createDnsTxtRecords({
       zones,
       provider: provider ?? createEmbeddedProvider(zones),
       clock,
-      alone: db.dialect === "sqlite",
+      isSingleProcess: db.dialect === "sqlite",
     }),
     async listen() {
       if (settings.provider !== "embedded") return undefined;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
-import { bareReply, RCODE, type DnsReply } from "../../protocol/dns/index.ts";
+import { emptyReply, RCODE, type DnsReply } from "../../protocol/dns/index.ts";
 import { createAddressCache, type AddressType, type LookUpAddresses } from "./address-cache.ts";
-import { findPlace, type NodeSet, recordSet } from "./nodes.ts";
+import { findName, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZones } from "./served.ts";
 
 /** Answers a CNAME with the addresses of its target; `none` builds the answer if the target has no addresses. */
@@ -21,7 +21,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
 
   // An error instead of an empty answer: resolvers would cache the empty answer, and senders would assume that the
   // domain has no address (RFC 8914 4.1).
-  const cannot = (text: string): DnsReply => bareReply(RCODE.servFail, { code: 0, text });
+  const cannot = (text: string): DnsReply => emptyReply(RCODE.servFail, { code: 0, text });
 
   async function outside(
     name: string,
@@ -54,7 +54,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
     for (let hop = 0; hop < MAX_CHAIN; hop++) {
       const owner = await zones.find(target);
       if (owner === undefined) return outside(name, target, { ...alias, ttl }, type, none);
-      const place = await findPlace(zones, owner, target);
+      const place = await findName(zones, owner, target);
       if (place.kind === "delegated") return outside(name, target, { ...alias, ttl }, type, none);
       if (place.kind === "absent") return none();
       const set = place.node.get(type);
@@ -69,7 +69,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
 }
 
 const addressReply = (name: string, set: NodeSet): DnsReply => ({
-  ...bareReply(RCODE.noError),
+  ...emptyReply(RCODE.noError),
   authoritative: true,
   answer: [recordSet(name, set)],
 });

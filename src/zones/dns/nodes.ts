@@ -20,7 +20,7 @@ export interface NodeSet {
 export type Node = ReadonlyMap<RecordType, NodeSet>;
 
 /** The status of a name in its zone. */
-type Place =
+type NameLookup =
   | { kind: "here"; node: Node }
   /** The name is a delegation or below one. `node`: the records at the zone cut. */
   | { kind: "delegated"; cut: string; node: Node }
@@ -32,7 +32,7 @@ const AUTO = 1;
 const EMPTY: Node = new Map();
 
 /** Finds a name per RFC 1034 4.3.2 and RFC 4592. */
-export async function findPlace(zones: ServedZones, zone: ServedZone, name: string): Promise<Place> {
+export async function findName(zones: ServedZones, zone: ServedZone, name: string): Promise<NameLookup> {
   const above = name === zone.name ? [] : ancestors(name).filter((ancestor) => isWithin(ancestor, zone.name));
   const found = Map.groupBy(
     await zones.records(zone, [name, ...above, ...above.map(wildcardOf)]),
@@ -58,7 +58,7 @@ async function synthesised(
   zone: ServedZone,
   path: string[],
   found: Map<string, ServedRecord[]>,
-): Promise<Place> {
+): Promise<NameLookup> {
   const at = path.findIndex((ancestor, index) => index > 0 && found.has(wildcardOf(ancestor)));
   if (at === -1) return { kind: "absent" };
   // The name itself does not exist; names above it, up to the wildcard's parent, may have other names below them.

@@ -1,16 +1,16 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import {
-  bareReply,
+  emptyReply,
   type Header,
   MalformedMessage,
-  MAX_MESSAGE,
+  MAX_MESSAGE_OCTETS,
   type Query,
   RCODE,
   readDnsHeader,
   readQuery,
   type DnsReply,
   udpLimit,
-  writeBareHeader,
+  writeHeaderOnlyReply,
   writeReply,
 } from "../../protocol/dns/index.ts";
 
@@ -40,25 +40,25 @@ export function createRespond({
     const header = readDnsHeader(message);
     // Answering a response could cause a loop.
     if (header === undefined || header.response) return undefined;
-    if (header.opcode !== QUERY) return writeBareHeader(header, RCODE.notImp);
+    if (header.opcode !== QUERY) return writeHeaderOnlyReply(header, RCODE.notImp);
     const query = read(message, header);
-    if (query === undefined) return writeBareHeader(header, RCODE.formErr);
+    if (query === undefined) return writeHeaderOnlyReply(header, RCODE.formErr);
     try {
-      return writeReply(query, await replyTo(query), over === "udp" ? udpLimit(query) : MAX_MESSAGE);
+      return writeReply(query, await replyTo(query), over === "udp" ? udpLimit(query) : MAX_MESSAGE_OCTETS);
     } catch (err) {
       logFailure(err, query);
-      return writeReply(query, bareReply(RCODE.servFail), udpLimit(query));
+      return writeReply(query, emptyReply(RCODE.servFail), udpLimit(query));
     }
   };
 
   async function replyTo(query: Query): Promise<DnsReply> {
     // RFC 6891 6.1.3: only version 0 is supported.
-    if (query.edns !== undefined && query.edns.version !== 0) return bareReply(RCODE.badVersion);
+    if (query.edns !== undefined && query.edns.version !== 0) return emptyReply(RCODE.badVersion);
     // RFC 8945 5.2.1: the key is unknown to this server.
-    if (query.signed) return bareReply(RCODE.notAuth);
-    if (query.type === OPT) return bareReply(RCODE.formErr);
+    if (query.signed) return emptyReply(RCODE.notAuth);
+    if (query.type === OPT) return emptyReply(RCODE.formErr);
     // Also refuses version.bind and other names in class CH.
-    if (query.class !== IN || META_TYPES.has(query.type)) return bareReply(RCODE.refused);
+    if (query.class !== IN || META_TYPES.has(query.type)) return emptyReply(RCODE.refused);
     return answer(query.name, query.type);
   }
 

@@ -6,7 +6,7 @@ import { migrate } from "../../store/index.ts";
 import { zonesMigrations } from "../migrations.ts";
 import { openZones, refusal } from "../zones.testing.ts";
 import { createCachedZones } from "./cached-zones.ts";
-import { findPlace } from "./nodes.ts";
+import { findName } from "./nodes.ts";
 import { createServedZones } from "./served-zones.ts";
 
 export function servedConformance(engine: TestEngine): void {
@@ -62,7 +62,7 @@ export function servedConformance(engine: TestEngine): void {
       ] as const) {
         assert.equal(await served.occupied(zone, `${name}.example.com`), occupied, name);
       }
-      const kind = async (name: string) => (await findPlace(served, zone, name)).kind;
+      const kind = async (name: string) => (await findName(served, zone, name)).kind;
       assert.deepEqual(
         await Promise.all(
           [

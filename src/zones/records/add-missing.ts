@@ -6,7 +6,7 @@ import { insertRecords } from "./records-table.ts";
 import type { ZonesExecutor } from "../tables.ts";
 import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
-const AT_ONCE = 500;
+const MAX_ROWS_PER_INSERT = 500;
 
 /**
  * Adds the missing records. Resolves with the number of added records. Throws the conflict of the first record that
@@ -30,7 +30,7 @@ export async function addMissing(
   for (const group of Map.groupBy(drafts, ({ name }) => name).values()) {
     for (const [index, draft] of group.entries()) {
       // Only records with the same name can conflict, so the previous one must already be in the table.
-      if (index > 0 || waiting.length >= AT_ONCE) await flush();
+      if (index > 0 || waiting.length >= MAX_ROWS_PER_INSERT) await flush();
       if (!(await isThere(() => checkConflicts(tx, zone, draft)))) waiting.push(newRecord(draft, zone, birth()));
     }
   }

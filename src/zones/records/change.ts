@@ -30,7 +30,7 @@ export interface RecordChangeDeps {
 }
 
 /** Ownership of a record that is managed by a component. */
-interface Keeping {
+interface Management {
   managedBy: string;
   locked: boolean;
   meta: Record<string, unknown> | null;
@@ -40,9 +40,9 @@ interface Keeping {
 interface ChangeSteps {
   tx: ZonesExecutor;
   zone: RecordZone;
-  add(draft: RecordDraft, keeping?: Keeping): Promise<DnsRecord>;
+  add(draft: RecordDraft, keeping?: Management): Promise<DnsRecord>;
   replace(before: DnsRecord, draft: RecordDraft): Promise<DnsRecord>;
-  keep(before: DnsRecord, keeping: Keeping | null): Promise<DnsRecord>;
+  keep(before: DnsRecord, keeping: Management | null): Promise<DnsRecord>;
   remove(record: DnsRecord): Promise<DnsRecord>;
   /** Returns a record that users may change. Throws noRecord, locked. */
   changeable(id: string): Promise<DnsRecord>;
@@ -60,7 +60,7 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
 
   return async (zone, work) => {
     const result = await queue(zone.id, () => transact(zone, work));
-    versions.changed(zone.id);
+    versions.markChanged(zone.id);
     return result;
   };
 
@@ -134,7 +134,7 @@ export const newRecord = (
   draft: RecordDraft,
   zone: RecordZone,
   { id, now }: { id: string; now: number },
-  keeping?: Keeping,
+  keeping?: Management,
 ): DnsRecord => ({
   ...draft,
   id,

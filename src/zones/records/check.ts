@@ -5,7 +5,7 @@ import {
   isRecordType,
   isWithin,
   layoutOf,
-  MAX_NAME,
+  MAX_NAME_LENGTH,
   normalName,
   octetsOf,
   readData,
@@ -90,8 +90,8 @@ function recordName(given: string, zone: string): string {
   if (isWithin(name, zone)) return name;
   if (text.endsWith(".")) throw new Invalid(9000, `DNS name is invalid: ${text} is not in ${zone}.`);
   const absolute = `${name}.${zone}`;
-  if (absolute.length > MAX_NAME)
-    throw new Invalid(9000, `DNS name is invalid: with ${zone} it is longer than ${MAX_NAME} octets.`);
+  if (absolute.length > MAX_NAME_LENGTH)
+    throw new Invalid(9000, `DNS name is invalid: with ${zone} it is longer than ${MAX_NAME_LENGTH} octets.`);
   return absolute;
 }
 

@@ -1,7 +1,7 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
 import { zoneErrors } from "../errors.ts";
 import type { ZonesExecutor } from "../tables.ts";
-import { neighbours, type TypeFilter } from "./lookup-table.ts";
+import { recordsAtSameName, type TypeFilter } from "./lookup-table.ts";
 import type { RecordDraft, RecordZone } from "./types.ts";
 
 /** Throws if the record conflicts with existing ones: identical, addressExists, cnameExists, nsExists, hostTaken. */
@@ -11,7 +11,7 @@ export async function checkConflicts(
   draft: RecordDraft,
   self?: string,
 ): Promise<void> {
-  const { identical, typeAmong } = neighbours(tx, zone, draft, self);
+  const { identical, typeAmong } = recordsAtSameName(tx, zone, draft, self);
   if (await identical()) throw zoneErrors.identical();
   const rule = exclusion(draft.type, draft.name === zone.name);
   if (rule === undefined) return;

@@ -58,7 +58,7 @@ export async function recordsAt(
 export type TypeFilter = { types: RecordType[] } | { allTypesBut: RecordType[] };
 
 /** The records that share a draft's name, except the record `self`. */
-export function neighbours(db: ZonesExecutor, zone: RecordZone, draft: RecordDraft, self?: string) {
+export function recordsAtSameName(db: ZonesExecutor, zone: RecordZone, draft: RecordDraft, self?: string) {
   const there = db
     .selectFrom("dns_records")
     .select(["id", "type"])

@@ -316,8 +316,8 @@ test("the log: hides entries of a zone that a policy denies, including in the ac
 test("an account fetches the content of its sent message", async (t) => {
   const { call, messages } = await start(t);
   const raw = Buffer.from("Subject: \xff\r\n\r\nbody\0\r\n", "latin1");
-  await messages.keep({ account: TEST_ACCOUNT, messageId: "<s1@here.example>", source: { open: () => raw } });
-  await messages.keep({ account: OTHER, messageId: "<s2@here.example>", source: { open: () => raw } });
+  await messages.store({ account: TEST_ACCOUNT, messageId: "<s1@here.example>", source: { open: () => raw } });
+  await messages.store({ account: OTHER, messageId: "<s2@here.example>", source: { open: () => raw } });
   const path = (id: string) => `/accounts/${TEST_ACCOUNT}/email/sending/messages/${encodeURIComponent(id)}`;
   for (const id of ["<s1@here.example>", "s1@here.example"]) {
     const { status, headers, bytes } = await call("get", path(id));

@@ -97,7 +97,7 @@ test("DMARC statistics cover the last 30 days or the requested period", async (t
     dmarc: { result: "pass", from: "big.example", aligned: {} },
   } as const;
   assert.deepEqual(
-    await reports.take({
+    await reports.accept({
       zone: zone.id,
       envelope: { from: "r@big.example" },
       source: { size: message.length, open: () => message },

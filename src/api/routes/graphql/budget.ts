@@ -5,7 +5,7 @@ export interface Budget {
   /** The number of rows with this many fields that still fit. */
   rows(fields: number): number;
   /** Counts rows before they are built. Throws QueryError. */
-  take(rows: number, fields: number): void;
+  spend(rows: number, fields: number): void;
   /** Counts the characters of a value. Throws QueryError. */
   text(value: unknown): void;
   /** Throws QueryError after the time limit. */
@@ -27,7 +27,7 @@ export function createBudget({ cells, characters, ms }: BudgetLimits, now = () =
   let [cellsLeft, charactersLeft] = [cells, characters];
   return {
     rows: (fields) => Math.floor(cellsLeft / Math.max(1, fields)),
-    take(rows, fields) {
+    spend(rows, fields) {
       cellsLeft -= rows * fields;
       if (cellsLeft < 0)
         throw new QueryError(

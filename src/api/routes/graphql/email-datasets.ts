@@ -54,7 +54,7 @@ export function emailDatasets({
       limit: Math.min(limit, budget.rows(leaves.length) + 1),
       columns: requestedColumns,
     });
-    budget.take(rows.length, leaves.length);
+    budget.spend(rows.length, leaves.length);
     return inParts(rows, leaves.length, budget, rowBuilder(leaves));
   }
 
@@ -97,7 +97,7 @@ export function emailDatasets({
       return b.count - a.count;
     });
     const width = fields.length + leaves.length;
-    budget.take(Math.min(limit, counted.length), width);
+    budget.spend(Math.min(limit, counted.length), width);
     const builders = fields.map((field) => ({
       key: field.key,
       build: groupBuilder(

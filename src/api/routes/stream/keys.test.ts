@@ -132,7 +132,7 @@ test("signs a token without a body, with claims, and with a key of the account; 
   // A token that a client signs with the PEM key is equivalent.
   assert.ok(
     isSignedBy(
-      { ...wished, signature: sign("sha256", Buffer.from(wished.signed), Buffer.from(pem, "base64").toString()) },
+      { ...wished, signature: sign("sha256", Buffer.from(wished.signingInput), Buffer.from(pem, "base64").toString()) },
       (await api.keys.find(id))!.publicKey,
     ),
   );

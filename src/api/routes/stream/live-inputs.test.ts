@@ -31,7 +31,7 @@ async function open(t: TestContext) {
     ids: randomIds,
     log: silentLog,
     catalog: world.videos,
-    guard: world.videos.live.guard,
+    guard: world.videos.live.setAccessRules,
     settings: { min_deletion_days: 30, allow_private: false },
   });
   t.after(async () => available.close());
@@ -239,7 +239,7 @@ test("outputs are added, enabled, listed and deleted", async (t) => {
     enabled: true,
     status: null,
   });
-  await outputs.note(made.uid, { state: "connected" });
+  await outputs.recordStatus(made.uid, { state: "connected" });
   const status = { state: "connected", at: "2026-11-21T00:00:00.000Z" };
   assert.deepEqual((await call("PUT", `${OUTPUTS}/${made.uid}`, { body: { enabled: false } })).body.result, {
     ...made,
@@ -283,8 +283,8 @@ test("returns the current status, the history, and the videos", async (t) => {
     health: HEALTH,
     outputs: [],
   });
-  await status.note(uid, "connected", { protocol: "srt", session: "s" });
-  await status.errored(uid, "ERR_GOP_OUT_OF_RANGE", { message: "11 s", session: "s" });
+  await status.recordState(uid, "connected", { protocol: "srt", session: "s" });
+  await status.recordError(uid, "ERR_GOP_OUT_OF_RANGE", { message: "11 s", session: "s" });
   const output = await outputs.create(TEST_ACCOUNT, uid, {
     url: "rtmp://example.com/x",
     streamKey: "sesame",

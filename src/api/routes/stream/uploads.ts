@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { carriesUpload, showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
+import { hasUploadBody, showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { withSentBody } from "../sent-body.ts";
 import { translate } from "./bad-parameter.ts";
@@ -38,7 +38,7 @@ export const streamUploadsRoutes = ({ uploads, urls }: StreamUploadsDeps): Route
       if (incoming.headers["tus-resumable"] === undefined)
         return answer(showVideo(await uploads.form(account, incoming, { confirm: call.confirm }), urls));
       const creation = { headers: incoming.headers, directUser: call.query.direct_user };
-      const { headers } = carriesUpload(incoming)
+      const { headers } = hasUploadBody(incoming)
         ? await withSentBody(call, (body) => uploads.tus(account, { ...creation, body }))
         : await uploads.tus(account, creation);
       return new Response(null, { status: 201, headers });

@@ -220,10 +220,10 @@ test("storage usage of the account and of a creator", async (t) => {
 
 test("minutes viewed by hour", async (t) => {
   const { viewed, call, clock } = await open(t);
-  viewed.note(TEST_ACCOUNT, 90);
-  viewed.note("f".repeat(32), 600);
+  viewed.record(TEST_ACCOUNT, 90);
+  viewed.record("f".repeat(32), 600);
   clock.advance(3_600_000);
-  viewed.note(TEST_ACCOUNT, 240);
+  viewed.record(TEST_ACCOUNT, 240);
   await viewed.flush();
   const at = (hour: number) => Date.UTC(2026, 10, 21, hour) / 1000;
   const path = `/accounts/${TEST_ACCOUNT}/stream/usage`;

@@ -50,7 +50,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
           videos.list(params.account_id!, filter),
           query.include_counts === true ? videos.count(params.account_id!, filter) : undefined,
         ]);
-        return answer(listed.map(show), counts === undefined ? {} : { beside: counts });
+        return answer(listed.map(show), counts === undefined ? {} : { extraFields: counts });
       },
     ),
     route(

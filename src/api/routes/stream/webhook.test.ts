@@ -19,7 +19,7 @@ async function open(t: TestContext) {
   const webhooks = createWebhooks({ ...world, secrets, ids: randomIds, log: silentLog, fetch, allowPrivate: false });
   world.videos.onSettled(async (video) => {
     reported.push(video.uid);
-    await webhooks.settled(video);
+    await webhooks.onVideoSettled(video);
   });
   const api = await startApi(t, { routes: streamWebhookRoutes({ webhooks }) });
   return { ...world, call: api.call, reported };

@@ -2,7 +2,7 @@ import type { Route } from "../../operation.ts";
 import type { WorkerRoutesDeps } from "./common.ts";
 import { contentRoutes } from "./content.ts";
 import { deploymentRoutes } from "./deployments.ts";
-import { notOfferedRoutes } from "./not-offered.ts";
+import { unsupportedRoutes } from "./not-offered.ts";
 import { recordRoutes } from "./records.ts";
 import { recordVersionRoutes } from "./record-versions.ts";
 import { scheduleRoutes } from "./schedules.ts";
@@ -26,5 +26,5 @@ export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...scheduleRoutes(deps),
   ...recordRoutes(deps),
   ...recordVersionRoutes(deps),
-  ...notOfferedRoutes(),
+  ...unsupportedRoutes(),
 ];

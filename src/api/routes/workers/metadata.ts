@@ -33,7 +33,7 @@ export const versionFields = {
  * Features of the hosted service that this server does not support: rejected unless empty, because ignoring them would
  * change the worker's behaviour.
  */
-export const notOffered = {
+export const unsupportedFields = {
   migrations: z.unknown().optional(),
   exports: z.unknown().optional(),
   containers: z.unknown().optional(),
@@ -45,17 +45,17 @@ const uploadMetadata = z.object({
   body_part: z.string().nullish(),
   ...settingFields,
   ...versionFields,
-  ...notOffered,
+  ...unsupportedFields,
 });
-const settingsPatch = z.object({ ...settingFields, ...versionFields, ...notOffered });
+const settingsPatch = z.object({ ...settingFields, ...versionFields, ...unsupportedFields });
 export type UploadMetadata = z.infer<typeof uploadMetadata>;
 export type SettingsPatch = z.infer<typeof settingsPatch>;
 
 /** Throws badMetadata with every invalid field, and notOffered. */
 export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMetadata =>
-  refuseNotOffered(check(uploadMetadata, value, part));
+  rejectUnsupported(check(uploadMetadata, value, part));
 export const readSettingsPatch = (value: unknown, part = "settings"): SettingsPatch =>
-  refuseNotOffered(check(settingsPatch, value, part));
+  rejectUnsupported(check(settingsPatch, value, part));
 
 function check<Fields>(schema: z.ZodType<Fields>, value: unknown, part: string): Fields {
   const parsed = schema.safeParse(value);
@@ -66,7 +66,7 @@ function check<Fields>(schema: z.ZodType<Fields>, value: unknown, part: string):
   throw workerRouteErrors.badMetadata({ part, reason: issues.join("; "), fix: "Correct these fields." });
 }
 
-export function refuseNotOffered<Fields extends { [Name in keyof typeof notOffered]?: unknown }>(
+export function rejectUnsupported<Fields extends { [Name in keyof typeof unsupportedFields]?: unknown }>(
   fields: Fields,
 ): Fields {
   const fix = "Remove them from the configuration.";

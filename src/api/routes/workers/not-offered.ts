@@ -17,7 +17,7 @@ const ADDRESS =
   "Workers are available at a host name under the account's subdomain: set `workers_dev` to true, and map other hosts with a proxy in front of the server.";
 
 /** Resources that clients query but this server does not support: empty lists, and a clear error on creation. */
-export const notOfferedRoutes = (): Route[] => [
+export const unsupportedRoutes = (): Route[] => [
   emptyList(
     "durable-objects-namespace-list-namespaces",
     `${WORKERS}/durable_objects/namespaces`,

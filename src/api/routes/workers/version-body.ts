@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Binding, InheritedBinding, Upload, UploadedModule, Version } from "../../../workers/index.ts";
 import { readBindings } from "./bindings.ts";
 import { workerRouteErrors } from "./errors.ts";
-import { refuseNotOffered, uploadLike, versionFields, versionPartOf, notOffered } from "./metadata.ts";
+import { rejectUnsupported, uploadLike, versionFields, versionPartOf, unsupportedFields } from "./metadata.ts";
 import { readModule } from "./modules.ts";
 
 const PART = "body";
@@ -19,14 +19,14 @@ export const versionRequest = z.object({
   modules: sentModules.nullish(),
   env: env.nullish(),
   ...fields,
-  ...notOffered,
+  ...unsupportedFields,
 });
 export const versionPatch = versionRequest;
 type VersionBody = z.infer<typeof versionRequest>;
 
 /** Converts a JSON body to an upload. Throws workerRouteErrors. */
 export function uploadOf(body: VersionBody): Upload {
-  refuseNotOffered(body);
+  rejectUnsupported(body);
   if (!body.main_module) throw workerRouteErrors.mainUnnamed();
   const bindings = [
     ...(body.bindings ?? []),
@@ -43,7 +43,7 @@ export function uploadOf(body: VersionBody): Upload {
 
 /** The newest version with a merge patch applied (RFC 7396): omitted fields are kept. */
 export function patchedUpload(latest: Version, modules: UploadedModule[], patch: VersionBody): Upload {
-  refuseNotOffered(patch);
+  rejectUnsupported(patch);
   const same = uploadLike(latest, modules);
   const main = patch.main_module ?? same.main;
   const { compatibilityDate, compatibilityFlags, limits, annotations } = versionPartOf(

@@ -30,7 +30,7 @@ export const stsMigration: Migration = {
 };
 
 /** A stored MTA-STS policy, as fetched. */
-export interface KeptPolicy {
+export interface StoredPolicy {
   id: string;
   policy: StsPolicy;
   fetchedAt: number;
@@ -43,7 +43,7 @@ export type StsTable = ReturnType<typeof createStsTable>;
 export function createStsTable(db: Db) {
   const tables = db.tables<StsTables>();
   return {
-    async get(domain: string, now: number): Promise<KeptPolicy | undefined> {
+    async get(domain: string, now: number): Promise<StoredPolicy | undefined> {
       const [row] = await db.read(
         tables.selectFrom("outbound_sts").selectAll().where("domain", "=", domain).where("expires_at", ">", now),
       );
@@ -56,7 +56,7 @@ export function createStsTable(db: Db) {
         }
       );
     },
-    async put(domain: string, { id, policy, fetchedAt, expiresAt }: KeptPolicy): Promise<void> {
+    async put(domain: string, { id, policy, fetchedAt, expiresAt }: StoredPolicy): Promise<void> {
       const row = { policy_id: id, policy: JSON.stringify(policy), fetched_at: fetchedAt, expires_at: expiresAt };
       await db.write(
         tables

@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import { formatPolicy, policyIdOf } from "../../../protocol/mtasts/index.ts";
 import type { PolicyFor, ReportedPolicy, TlsFailure, TlsPolicy } from "../types.ts";
 import type { StsFetched } from "./sts-fetch.ts";
-import type { KeptPolicy, StsTable } from "./sts-table.ts";
+import type { StoredPolicy, StsTable } from "./sts-table.ts";
 
 interface StsOptions {
   table: StsTable;
@@ -51,7 +51,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
     }
   }
 
-  async function fetchNew(domain: string, id: string): Promise<KeptPolicy | TlsFailure> {
+  async function fetchNew(domain: string, id: string): Promise<StoredPolicy | TlsFailure> {
     const before = failed.get(domain);
     if (before !== undefined && before.until > clock.now()) return before.failure;
     const fetched = await fetch(domain, closing.signal);
@@ -108,7 +108,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
 }
 
 /** RFC 8461 5: `testing` and `none` do not hold back mail. */
-function asTls(held: KeptPolicy | undefined): TlsPolicy | undefined {
+function asTls(held: StoredPolicy | undefined): TlsPolicy | undefined {
   if (held === undefined || held.policy.mode === "none") return undefined;
   const { mode, mx } = held.policy;
   const reported: ReportedPolicy = { type: "sts", lines: formatPolicy(held.policy).trimEnd().split("\r\n"), mx };

@@ -43,24 +43,24 @@ export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): 
 export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): void {
   const chain = chainOf(socket.getPeerX509Certificate());
   const [leaf] = chain;
-  if (leaf === undefined) throw refused({ type: "certificate-not-trusted", why: "it presented no certificate" });
+  if (leaf === undefined) throw refused({ type: "certificate-not-trusted", reason: "it presented no certificate" });
   // RFC 7672 3.1.1: the name and dates of such a certificate are ignored.
   if (records.some((record) => record.usage === END_ENTITY && matches(record, leaf))) return;
   const anchors = records.filter(({ usage }) => usage === TRUST_ANCHOR);
-  const refusal: Refusal | undefined =
+  const refusal: TlsaFailure | undefined =
     anchors.length === 0
-      ? { type: "tlsa-invalid", why: "no TLSA record matches its certificate" }
+      ? { type: "tlsa-invalid", reason: "no TLSA record matches its certificate" }
       : whyNotAnchored(chain, anchors, names, new Date());
   if (refusal !== undefined) throw refused(refusal);
 }
 
-interface Refusal {
+interface TlsaFailure {
   type: TlsFailureType;
-  why: string;
+  reason: string;
 }
 
-const refused = ({ type, why }: Refusal) =>
-  new SessionFailure(reply(451, "4.7.5", `DANE: ${why}`), { tls: true, tlsFailure: { type, reason: why } });
+const refused = ({ type, reason }: TlsaFailure) =>
+  new SessionFailure(reply(451, "4.7.5", `DANE: ${reason}`), { tls: true, tlsFailure: { type, reason } });
 
 /** Formats a record as in RFC 6698 2.2. */
 export const formatTlsa = ({ usage, selector, matchingType, certificate }: Tlsa): string =>
@@ -86,21 +86,29 @@ function matches({ selector, matchingType, certificate }: Tlsa, shown: X509Certi
  * RFC 7672 3.1.2, 3.2.2: checks that every link from the server's certificate up to one matched by a record is
  * currently valid, and that the server's certificate contains the server's name.
  */
-function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string[], now: Date): Refusal | undefined {
+function whyNotAnchored(
+  chain: X509Certificate[],
+  anchors: Tlsa[],
+  names: string[],
+  now: Date,
+): TlsaFailure | undefined {
   const [leaf] = chain as [X509Certificate];
   const whole = withAnchor(chain, anchors);
   const at = whole.findIndex((one, depth) => depth > 0 && anchors.some((record) => matches(record, one)));
-  if (at === -1) return { type: "tlsa-invalid", why: "no TLSA record matches a certificate in its chain" };
+  if (at === -1) return { type: "tlsa-invalid", reason: "no TLSA record matches a certificate in its chain" };
   for (const [depth, one] of whole.slice(0, at).entries()) {
     const issuer = whole[depth + 1]!;
     if (!issuer.ca || !one.checkIssued(issuer) || !one.verify(issuer.publicKey))
-      return { type: "certificate-not-trusted", why: "its certificate chain does not verify up to the trust anchor" };
+      return {
+        type: "certificate-not-trusted",
+        reason: "its certificate chain does not verify up to the trust anchor",
+      };
     if (now < one.validFromDate || now > one.validToDate)
-      return { type: "certificate-expired", why: "a certificate in its chain has expired or is not yet valid" };
+      return { type: "certificate-expired", reason: "a certificate in its chain has expired or is not yet valid" };
   }
   // "*" matches one whole label only (3.2.2).
   if (!names.some((name) => leaf.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined))
-    return { type: "certificate-host-mismatch", why: `its certificate matches none of ${names.join(", ")}` };
+    return { type: "certificate-host-mismatch", reason: `its certificate matches none of ${names.join(", ")}` };
   return undefined;
 }
 

@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 import type { ObjectStore } from "../../../store/index.ts";
 import { closeStream } from "../../messages/index.ts";
-import { watchFacts, type Facts } from "./facts.ts";
-import type { BodyPlace } from "./migrations.ts";
+import { createBodyInspector, type BodyProperties } from "./facts.ts";
+import type { BodyLocation } from "./migrations.ts";
 
 /**
  * The content of queued messages: small bodies in the database, large ones as one object each, under the day of
@@ -13,9 +13,12 @@ export interface Bodies {
    * A small body is written by the caller in the transaction of its message rows. A large one is on disk when this
    * resolves.
    */
-  take(message: BodyName, raw: Readable | Uint8Array): Promise<{ facts: Facts; small: Uint8Array | undefined }>;
+  store(
+    message: BodyName,
+    raw: Readable | Uint8Array,
+  ): Promise<{ facts: BodyProperties; small: Uint8Array | undefined }>;
   /** Undefined if it no longer exists. */
-  open(message: BodyName & { place: BodyPlace | null }): Promise<OpenBody | undefined>;
+  open(message: BodyName & { location: BodyLocation | null }): Promise<OpenBody | undefined>;
   /** Deletes bodies in the object store. */
   delete(messages: BodyName[]): Promise<void>;
   /**
@@ -56,8 +59,8 @@ export const SMALL_BODY_BYTES = 64 * 1024;
 export function createBodies({ objects, small, maxBytes }: BodiesDeps): Bodies {
   const smallest = Math.min(SMALL_BODY_BYTES, maxBytes);
 
-  async function take(message: BodyName, raw: Readable | Uint8Array) {
-    const watch = watchFacts();
+  async function store(message: BodyName, raw: Readable | Uint8Array) {
+    const watch = createBodyInspector();
     if (raw instanceof Uint8Array && raw.length <= smallest) {
       watch.look(raw);
       return { facts: watch.facts, small: raw };
@@ -80,10 +83,10 @@ export function createBodies({ objects, small, maxBytes }: BodiesDeps): Bodies {
   }
 
   return {
-    take,
+    store,
     async open(message) {
-      if (message.place === null) return undefined;
-      if (message.place === "objects") return objects.open(keyOf(message));
+      if (message.location === null) return undefined;
+      if (message.location === "objects") return objects.open(keyOf(message));
       const body = await small(message.id);
       if (body === undefined) return undefined;
       const octets = Buffer.from(body.buffer, body.byteOffset, body.length);

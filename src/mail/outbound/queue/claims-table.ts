@@ -1,5 +1,5 @@
 import { sql, type Compilable } from "kysely";
-import type { Commits, Db } from "../../../store/index.ts";
+import type { GroupCommitter, Db } from "../../../store/index.ts";
 import type { MessageRow, OutboundTables, RecipientRow } from "./migrations.ts";
 
 /** Queries of the runner. All coordination happens in these statements, so any number of processes may run them. */
@@ -14,7 +14,7 @@ interface Lease {
 /** Maximum number of rows per statement. */
 const MANY = 500;
 
-export function createClaimsTable(db: Db, { write }: Commits) {
+export function createClaimsTable(db: Db, { write }: GroupCommitter) {
   const tables = db.tables<OutboundTables>();
   const ids = tables.selectFrom("outbound_recipients").select("id");
   const ofMessage = tables

@@ -3,7 +3,7 @@ import type { Breaker } from "../smtp/breaker.ts";
 
 export interface DestinationLimits {
   /** Maximum number of concurrent messages over all destinations. */
-  lanes: number;
+  maxConcurrent: number;
   /** Maximum number of concurrent messages to one destination. */
   perDestination: number;
   /** Messages started per minute per destination. Default: no limit. */
@@ -13,23 +13,23 @@ export interface DestinationLimits {
 /** Limits deliveries per destination. A lane is one message in progress and the connection it uses. */
 interface Destinations {
   /** Takes a lane if this destination may use another one. */
-  enter(destination: string): boolean;
-  leave(destination: string): void;
+  acquire(destination: string): boolean;
+  release(destination: string): void;
   /** True if the next message may start now, in which case it is counted. */
-  mayBegin(destination: string): boolean;
-  /** Like `mayBegin`, but without counting. */
-  mayGoOn(destination: string): boolean;
+  tryStart(destination: string): boolean;
+  /** Like `tryStart`, but without counting. */
+  canContinue(destination: string): boolean;
   /** Records whether the destination was reached. */
-  ended(destination: string, went: { reached: boolean; why: string }): void;
+  recordAttempt(destination: string, went: { reached: boolean; why: string }): void;
   /** True after failures: one message is enough to probe the destination. */
-  isDoubtful(destination: string): boolean;
+  isFailing(destination: string): boolean;
   /** The earliest time at which a delayed destination may continue. */
   readonly nextAt: number;
   readonly busy: number;
 }
 
 interface State {
-  lanes: number;
+  active: number;
   /** Maximum number of lanes. Grows with success, so that a destination that hangs never holds many lanes. */
   window: number;
   notBefore: number;
@@ -51,17 +51,17 @@ export function createDestinations({
   let busy = 0;
 
   function stateOf(destination: string): State {
-    const known = states.get(destination) ?? { lanes: 0, window: Math.min(2, limits.perDestination), notBefore: 0 };
+    const known = states.get(destination) ?? { active: 0, window: Math.min(2, limits.perDestination), notBefore: 0 };
     // Moves this destination to the end, then evicts the least recently used idle ones.
     states.delete(destination);
     states.set(destination, known);
     if (states.size > MAX_IDLE)
-      for (const [name, { lanes }] of states) if (lanes === 0 && states.size > MAX_IDLE) states.delete(name);
+      for (const [name, { active }] of states) if (active === 0 && states.size > MAX_IDLE) states.delete(name);
     return known;
   }
 
-  const mayGoOn = (destination: string) =>
-    stateOf(destination).notBefore <= clock.now() && breaker.blocked(destination) === undefined;
+  const canContinue = (destination: string) =>
+    stateOf(destination).notBefore <= clock.now() && breaker.activePause(destination) === undefined;
 
   return {
     get busy() {
@@ -73,37 +73,37 @@ export function createDestinations({
       for (const { notBefore } of states.values()) if (notBefore > now) at = Math.min(at, notBefore);
       return at;
     },
-    enter(destination) {
+    acquire(destination) {
       const state = stateOf(destination);
-      if (busy >= limits.lanes || state.lanes >= state.window || !mayGoOn(destination)) return false;
+      if (busy >= limits.maxConcurrent || state.active >= state.window || !canContinue(destination)) return false;
       // The last fifth is reserved for destinations without a lane.
-      if (state.lanes > 0 && limits.lanes - busy <= limits.lanes / 5) return false;
-      if (state.lanes > 0 && breaker.failures(destination) > 0) return false;
-      state.lanes++;
+      if (state.active > 0 && limits.maxConcurrent - busy <= limits.maxConcurrent / 5) return false;
+      if (state.active > 0 && breaker.failureCount(destination) > 0) return false;
+      state.active++;
       busy++;
       return true;
     },
-    leave(destination) {
-      stateOf(destination).lanes--;
+    release(destination) {
+      stateOf(destination).active--;
       busy--;
     },
-    mayGoOn,
-    mayBegin(destination) {
-      if (!mayGoOn(destination)) return false;
+    canContinue,
+    tryStart(destination) {
+      if (!canContinue(destination)) return false;
       const state = stateOf(destination);
       if (limits.perMinute !== undefined) state.notBefore = clock.now() + 60_000 / limits.perMinute;
       return true;
     },
-    ended(destination, { reached, why }) {
+    recordAttempt(destination, { reached, why }) {
       const state = stateOf(destination);
       if (reached) {
-        breaker.succeeded(destination);
+        breaker.recordSuccess(destination);
         state.window = Math.min(limits.perDestination, state.window + 1);
       } else {
-        breaker.failed(destination, why);
+        breaker.recordFailure(destination, why);
         state.window = 1;
       }
     },
-    isDoubtful: (destination) => breaker.failures(destination) > 0,
+    isFailing: (destination) => breaker.failureCount(destination) > 0,
   };
 }

@@ -1,18 +1,18 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
-import { createHeaderEnd, HEADER_LIMITS } from "../../../protocol/rfc5322/index.ts";
+import { createHeaderEndFinder, HEADER_LIMITS } from "../../../protocol/rfc5322/index.ts";
 
 /** Properties of a message that must be announced to the next hop before its content. */
-export interface Facts {
+export interface BodyProperties {
   size: number;
   eightBit: boolean;
   utf8Header: boolean;
 }
 
 /** Inspects a message while it is being read. `facts` are final at its end. */
-export function watchFacts() {
-  const facts: Facts = { size: 0, eightBit: false, utf8Header: false };
-  const scan = createHeaderEnd();
+export function createBodyInspector() {
+  const facts: BodyProperties = { size: 0, eightBit: false, utf8Header: false };
+  const scan = createHeaderEndFinder();
   let inHeader = true;
   const odd: Uint8Array[] = [];
   let kept = 0;
@@ -34,7 +34,7 @@ export function watchFacts() {
 
   return {
     look,
-    get facts(): Facts {
+    get facts(): BodyProperties {
       return { ...facts, utf8Header: odd.length > 0 && isUtf8(Buffer.concat(odd)) };
     },
     async *passing(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
@@ -52,8 +52,8 @@ export function watchFacts() {
 }
 
 /** Returns the facts of a message that can be read again. */
-export async function factsOf(raw: Readable | Uint8Array): Promise<Facts> {
-  const watch = watchFacts();
+export async function bodyPropertiesOf(raw: Readable | Uint8Array): Promise<BodyProperties> {
+  const watch = createBodyInspector();
   for await (const _chunk of watch.passing(raw)) continue;
   return watch.facts;
 }

@@ -2,7 +2,10 @@
  * Batches concurrent calls: items that arrive during a write wait and form the next batch. `write` gets all items of a
  * batch, and its result applies to all of them. At most `most` items per batch.
  */
-export function gather<Item>(write: (items: Item[]) => Promise<void>, most: number): (item: Item) => Promise<void> {
+export function createBatcher<Item>(
+  write: (items: Item[]) => Promise<void>,
+  most: number,
+): (item: Item) => Promise<void> {
   let waiting: { item: Item; resolve: () => void; reject: (err: unknown) => void }[] = [];
   let writing = false;
 

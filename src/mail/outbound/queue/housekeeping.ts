@@ -3,13 +3,13 @@ import { dayOf, type Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import type { QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
-import { REPORT_RETRY_MS, type Settle } from "./settle.ts";
+import { REPORT_RETRY_MS, type ResultRecorder } from "./settle.ts";
 
 interface HousekeepingDeps {
   table: ClaimsTable;
   queue: QueueTable;
   bodies: Bodies;
-  settle: Settle;
+  recorder: ResultRecorder;
   clock: Pick<Clock, "now">;
   log: Log;
   leaseMs: number;
@@ -18,7 +18,7 @@ interface HousekeepingDeps {
   /** Called when leases of a dead process have expired: its recipients are due again. */
   recovered: (destinations: string[]) => void;
   /** Deletes expired pauses. */
-  forgetPauses: () => Promise<void>;
+  deleteExpiredPauses: () => Promise<void>;
 }
 
 const MINUTE = 60_000;
@@ -31,13 +31,13 @@ export function createHousekeeping({
   table,
   queue,
   bodies,
-  settle,
+  recorder,
   clock,
   log,
   leaseMs,
   rowsMs,
   recovered,
-  forgetPauses,
+  deleteExpiredPauses,
 }: HousekeepingDeps): { run(): Promise<void> } {
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
@@ -46,25 +46,25 @@ export function createHousekeeping({
     { everyMs: MINUTE, next: 0, run: dropBodies },
     { everyMs: HOUR, next: 0, run: noteFinished },
     { everyMs: HOUR, next: 0, run: async () => void (await untilFewer(() => queue.forget(clock.now() - rowsMs))) },
-    { everyMs: HOUR, next: 0, run: forgetPauses },
+    { everyMs: HOUR, next: 0, run: deleteExpiredPauses },
     { everyMs: 24 * HOUR, next: 0, run: sweepBodies },
   ];
 
   async function expire() {
     const rows = await table.expire(clock.now() - GRACE_MS, clock.now());
     await eachMessage(rows, async (message, ofIt) => {
-      await settle.bounce(message, ofIt);
-      await settle.finish(message.id);
+      await recorder.bounce(message, ofIt);
+      await recorder.finish(message.id);
     });
   }
 
   async function retryReports() {
-    await eachMessage(await table.unreported(clock.now(), clock.now() + 2 * REPORT_RETRY_MS), settle.reportFailure);
+    await eachMessage(await table.unreported(clock.now(), clock.now() + 2 * REPORT_RETRY_MS), recorder.reportFailure);
   }
 
   async function eachMessage(
     rows: RecipientRow[],
-    work: (message: Parameters<Settle["reportFailure"]>[0], rows: RecipientRow[]) => Promise<void>,
+    work: (message: Parameters<ResultRecorder["reportFailure"]>[0], rows: RecipientRow[]) => Promise<void>,
   ) {
     const byMessage = Map.groupBy(rows, (row) => row.message_id);
     for (const message of await queue.messages([...byMessage.keys()])) await work(message, byMessage.get(message.id)!);
@@ -81,7 +81,7 @@ export function createHousekeeping({
   }
 
   async function noteFinished() {
-    for (const id of await queue.unnoted(clock.now() - 5 * MINUTE)) await settle.finish(id);
+    for (const id of await queue.unnoted(clock.now() - 5 * MINUTE)) await recorder.finish(id);
   }
 
   async function sweepBodies() {

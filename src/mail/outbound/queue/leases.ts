@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 
 /** A claim held by this process. */
-export interface HeldClaim {
+export interface ActiveLease {
   readonly token: string;
   readonly now: number;
   until: number;
@@ -12,29 +12,29 @@ export interface HeldClaim {
 }
 
 interface Leases {
-  readonly held: ReadonlySet<HeldClaim>;
-  take(token: string): HeldClaim;
-  drop(held: HeldClaim): void;
+  readonly active: ReadonlySet<ActiveLease>;
+  acquire(token: string): ActiveLease;
+  release(held: ActiveLease): void;
 }
 
-/** Renews held leases after a third of their duration, until `over`. */
-export function renewClaims({
+/** Renews held leases after a third of their duration, until `stopSignal` is aborted. */
+export function createLeases({
   table,
   clock,
   log,
   leaseMs,
-  over,
+  stopSignal,
 }: {
   table: ClaimsTable;
   clock: Clock;
   log: Log;
   leaseMs: number;
-  over: AbortSignal;
+  stopSignal: AbortSignal;
 }): Leases {
-  const held = new Set<HeldClaim>();
+  const active = new Set<ActiveLease>();
   let renewing = false;
 
-  function lose(one: HeldClaim) {
+  function lose(one: ActiveLease) {
     one.lost = true;
     one.controller.abort(new Error("the lease was lost"));
     log.warn({ token: one.token }, "outbound: lease expired; another process may deliver its messages");
@@ -44,7 +44,7 @@ export function renewClaims({
     // The previous renewal is still in progress.
     if (renewing) return;
     // A new claim may not have been stored yet, so only earlier claims can be recognized as lost.
-    const mine = [...held].filter(({ lost }) => !lost);
+    const mine = [...active].filter(({ lost }) => !lost);
     if (mine.length === 0) return;
     const until = clock.now() + leaseMs;
     renewing = true;
@@ -62,23 +62,23 @@ export function renewClaims({
   }
 
   async function beat() {
-    while (!over.aborted) {
-      await clock.sleep(leaseMs / 3, over).catch(() => {});
+    while (!stopSignal.aborted) {
+      await clock.sleep(leaseMs / 3, stopSignal).catch(() => {});
       // Leases also expire while the database does not respond.
-      for (const one of held) if (!one.lost && clock.now() > one.until) lose(one);
-      if (!over.aborted) void renew();
+      for (const one of active) if (!one.lost && clock.now() > one.until) lose(one);
+      if (!stopSignal.aborted) void renew();
     }
   }
 
   void beat();
   return {
-    held,
-    take(token) {
+    active,
+    acquire(token) {
       const now = clock.now();
-      const one: HeldClaim = { token, now, until: now + leaseMs, controller: new AbortController(), lost: false };
-      held.add(one);
+      const one: ActiveLease = { token, now, until: now + leaseMs, controller: new AbortController(), lost: false };
+      active.add(one);
       return one;
     },
-    drop: (one) => void held.delete(one),
+    release: (one) => void active.delete(one),
   };
 }

@@ -113,7 +113,7 @@ export interface MessageRow {
   /** JSON: ret and envid. */
   dsn: string | null;
   /** Where the body is stored; null means deleted. */
-  body_in: BodyPlace | null;
+  body_in: BodyLocation | null;
   created_at: number;
   /** When the last recipient was done. */
   finished_at: number | null;
@@ -125,7 +125,7 @@ export interface MessageRow {
  * Small bodies are rows, written in the transaction of the message: no file has to be created, and many share one
  * fsync.
  */
-export type BodyPlace = "table" | "objects";
+export type BodyLocation = "table" | "objects";
 
 /** Stored separately from the messages, so that updating or listing them never touches the pages of a body. */
 export interface BodyRow {

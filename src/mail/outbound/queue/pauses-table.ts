@@ -1,4 +1,4 @@
-import type { Commits, Db, Migration } from "../../../store/index.ts";
+import type { GroupCommitter, Db, Migration } from "../../../store/index.ts";
 import { sql } from "kysely";
 
 /**
@@ -47,7 +47,7 @@ export type PausesTable = ReturnType<typeof createPausesTable>;
 /**
  * Runners store their pauses here, so that every process can show them and the next process restores them at startup.
  */
-export function createPausesTable(db: Db, { write }: Commits) {
+export function createPausesTable(db: Db, { write }: GroupCommitter) {
   const tables = db.tables<PauseTables>();
   return {
     async set({ name, kind, until, why }: Pause): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Compilable } from "kysely";
-import { type Commits, prepared, type Db } from "../../../store/index.ts";
+import { type GroupCommitter, prepared, type Db } from "../../../store/index.ts";
 import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
 
 /** Queries of the queue API and of housekeeping. */
@@ -25,7 +25,7 @@ export interface NewMessage {
 const ROWS_AT_ONCE = 1000;
 const MANY = 500;
 
-export function createQueueTable(db: Db, commits: Commits) {
+export function createQueueTable(db: Db, commits: GroupCommitter) {
   const tables = db.tables<OutboundTables>();
 
   const body = prepared((arg) =>
@@ -60,7 +60,7 @@ export function createQueueTable(db: Db, commits: Commits) {
 
   return {
     insert: ({ message, recipients, body: octets }: NewMessage): Promise<void> =>
-      commits.all([
+      commits.writeAtomically([
         insertMessage(message),
         ...(octets === undefined ? [] : [insertBody({ message_id: message.id, body: octets })]),
         ...insertsOf(recipients),
@@ -247,7 +247,7 @@ export function createQueueTable(db: Db, commits: Commits) {
 
     /** Like `dropBodies`, for messages delivered to all recipients. */
     dropDelivered: (ids: string[]): Promise<void> =>
-      commits.all([
+      commits.writeAtomically([
         tables.deleteFrom("outbound_bodies").where("message_id", "in", ids),
         tables
           .updateTable("outbound_messages")

@@ -20,7 +20,7 @@ import {
   stateOf,
   settleDown,
 } from "./queue.testing.ts";
-import type { Failure } from "./settle.ts";
+import type { DeliveryFailure } from "./settle.ts";
 
 /** Tests the outbound queue on every database engine. */
 export function queueConformance(engine: TestEngine): void {
@@ -31,7 +31,7 @@ export function queueConformance(engine: TestEngine): void {
       const { start, bodies, events, objects } = await open(t);
       const { agent, nth } = controlledAgent();
       const service = await start(agent);
-      const { id, refused } = await service.enqueue(
+      const { id, rejected } = await service.enqueue(
         mail(["b@there.example"], {
           account: "acc",
           zone: "zon",
@@ -46,7 +46,7 @@ export function queueConformance(engine: TestEngine): void {
           },
         }),
       );
-      assert.deepEqual(refused, []);
+      assert.deepEqual(rejected, []);
       assert.equal((await bodies()).length, 1);
       assert.deepEqual(await keysOf(objects), [], "a small body is stored in the database");
       const delivery = await nth(1);
@@ -230,7 +230,7 @@ export function queueConformance(engine: TestEngine): void {
       );
       await until(async () => (await stateOf(service, id!)) === "deferred,delivered,failed");
       await until(() => failures.length === 1);
-      const [failure] = failures as [Failure];
+      const [failure] = failures as [DeliveryFailure];
       assert.deepEqual(
         failure.recipients.map(({ rcpt, state, reply }) => [rcpt, state, reply.code]),
         [["no@there.example", "failed", 550]],
@@ -362,9 +362,9 @@ export function queueConformance(engine: TestEngine): void {
         service.enqueue(mail(["b@there.example"], { from: "a@b\r\nRCPT TO:<x@y>" })),
         (err) => err instanceof UserError && err.kind === "senderInvalid",
       );
-      const { id, refused } = await service.enqueue(mail(["b@there.example", "not one", "c@there.example>\r\nDATA"]));
+      const { id, rejected } = await service.enqueue(mail(["b@there.example", "not one", "c@there.example>\r\nDATA"]));
       assert.deepEqual(
-        refused.map(({ outcome, reply }) => [outcome, reply.code, reply.enhanced]),
+        rejected.map(({ outcome, reply }) => [outcome, reply.code, reply.enhanced]),
         [
           ["permanent", 553, "5.1.3"],
           ["permanent", 553, "5.1.3"],
@@ -393,7 +393,7 @@ export function queueConformance(engine: TestEngine): void {
 
     test("is deferred when the queue is full", async (t) => {
       const { start, clock } = await open(t);
-      const service = await start(controlledAgent().agent, { run: false, limits: { waiting: 3 } });
+      const service = await start(controlledAgent().agent, { run: false, limits: { maxQueued: 3 } });
       await service.enqueue(mail(["a@there.example", "b@there.example", "c@there.example"]));
       clock.advance(11_000);
       await assert.rejects(

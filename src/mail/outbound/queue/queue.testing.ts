@@ -9,10 +9,10 @@ import { openFsObjects, type ObjectStore } from "../../../store/index.ts";
 import type { Outbound, TraceEvent } from "../../messages/index.ts";
 import { SMALL_BODY_BYTES } from "./bodies.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "../outbound.ts";
-import type { DeliveryAttempt, DeliveryAgent, Parcel, Result } from "../types.ts";
+import type { DeliveryAttempt, DeliveryAgent, DeliveryRequest, RecipientResult } from "../types.ts";
 import type { OutboundTables } from "./migrations.ts";
 import { outboundMigrations } from "../migrations.ts";
-import type { Failure } from "./settle.ts";
+import type { DeliveryFailure } from "./settle.ts";
 
 export const NOON = Date.UTC(2026, 0, 1, 12);
 export const MINUTE = 60_000;
@@ -22,10 +22,10 @@ export const DAY = 24 * HOUR;
 /** A delivery in progress; the test decides its result. */
 interface Delivery {
   domain: string;
-  parcel: Parcel;
+  parcel: DeliveryRequest;
   raw: string;
   signal: AbortSignal;
-  end(outcome?: Result["outcome"] | "unreachable" | ((rcpt: string) => Result["outcome"])): void;
+  end(outcome?: RecipientResult["outcome"] | "unreachable" | ((rcpt: string) => RecipientResult["outcome"])): void;
 }
 
 const REPLIES = {
@@ -47,8 +47,8 @@ export function controlledAgent({
       const opened = await parcel.body.open();
       const raw = Buffer.concat(opened instanceof Uint8Array ? [opened] : await opened.toArray()).toString("latin1");
       return new Promise<DeliveryAttempt>((resolve) => {
-        const finish = (outcomeOf: (rcpt: string) => Result["outcome"], reached: boolean) => {
-          const results = parcel.to.map(({ rcpt }): Result => {
+        const finish = (outcomeOf: (rcpt: string) => RecipientResult["outcome"], reached: boolean) => {
+          const results = parcel.to.map(({ rcpt }): RecipientResult => {
             const outcome = outcomeOf(rcpt);
             const [code, enhanced, text] = REPLIES[outcome];
             return { rcpt, outcome, reply: { code, enhanced, text }, host: `mx.${domain}` };
@@ -112,7 +112,7 @@ export const openOn = (engine: TestEngine) => async (t: TestContext) => {
   const objects = await openFsObjects({ folder });
   const clock = createManualClock(NOON);
   const events: TraceEvent[] = [];
-  const failures: Failure[] = [];
+  const failures: DeliveryFailure[] = [];
   /** Starts another process. */
   const start = async (
     agent: DeliveryAgent,

@@ -2,8 +2,8 @@ import type { Clock, Ids } from "../../../kernel/index.ts";
 import { isStoreError } from "../../../store/index.ts";
 import { mailErrors } from "../../errors.ts";
 import type { Outbound, SmtpReply, Trace, TraceEvent } from "../../messages/index.ts";
-import { destined, senderOf } from "../addresses.ts";
-import type { Result } from "../types.ts";
+import { resolveRecipients, senderOf } from "../addresses.ts";
+import type { RecipientResult } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { MessageRow, RecipientRow, RecipientState } from "./migrations.ts";
 import type { Pause, PausesTable } from "./pauses-table.ts";
@@ -45,16 +45,16 @@ export interface QueuedMessage {
   finishedAt: Date | undefined;
 }
 
-interface Queued {
+interface EnqueueResult {
   /** Undefined if no recipient could be queued. */
   id: string | undefined;
   /** Invalid recipients, which were not queued. */
-  refused: Result[];
+  rejected: RecipientResult[];
 }
 
 export interface Queue {
   /** Resolves when everything is on disk. Throws UserError (queueFull, noRecipients, senderInvalid), StoreError. */
-  enqueue(mail: Outbound, options?: { replies?: ReadonlyMap<string, Result> }): Promise<Queued>;
+  enqueue(mail: Outbound, options?: { replies?: ReadonlyMap<string, RecipientResult> }): Promise<EnqueueResult>;
   get(id: string): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] } | undefined>;
   /** Returns the forwards and replies queued for these inbound messages. */
   ofInbound(messages: string[]): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] }[]>;
@@ -89,12 +89,12 @@ interface QueueDeps {
   /** The destination shared by the recipients of a domain: the domain itself, or one name for all domains. */
   destinationOf: (domain: string) => string;
   /** Wakes the runners of this and other processes. */
-  announce: (destinations: string[]) => void;
+  notifyRunners: (destinations: string[]) => void;
   pauses: Pick<PausesTable, "active" | "delete">;
   /** Ends the pauses of destinations, in this and other processes, then wakes the runners. */
   resume: (destinations: string[]) => void;
   /** Marks a message as done if its last recipient is done. */
-  finished: (messageId: string) => Promise<void>;
+  markFinished: (messageId: string) => Promise<void>;
   isFull: () => Promise<{ waiting: number; limit: number } | undefined>;
   insert: (rows: NewMessage) => Promise<void>;
   lifetimeMs: number;
@@ -105,20 +105,23 @@ interface QueueDeps {
 const MAX_PAGE = 1000;
 
 export function createQueue(parts: QueueDeps): Queue {
-  const { table, bodies, clock, ids, trace, announce } = parts;
+  const { table, bodies, clock, ids, trace, notifyRunners } = parts;
   /** Ordered by arrival, so that concurrent rows are neighbours in every index and a commit writes fewer pages. */
   const nextId = (now: number) => now.toString(16).padStart(12, "0") + ids.hex().slice(12);
 
-  async function enqueue(mail: Outbound, { replies }: { replies?: ReadonlyMap<string, Result> } = {}): Promise<Queued> {
-    const { good, bad } = destined(mail);
+  async function enqueue(
+    mail: Outbound,
+    { replies }: { replies?: ReadonlyMap<string, RecipientResult> } = {},
+  ): Promise<EnqueueResult> {
+    const { good, bad } = resolveRecipients(mail);
     const from = senderOf(mail.from);
     if (good.length === 0 && bad.length === 0) throw mailErrors.noRecipients();
-    if (good.length === 0) return { id: undefined, refused: bad };
+    if (good.length === 0) return { id: undefined, rejected: bad };
     const full = await parts.isFull();
     if (full !== undefined) throw mailErrors.queueFull({ ...full });
     const now = clock.now();
     const id = nextId(now);
-    const { facts, small } = await bodies.take({ id, createdAt: now }, mail.raw());
+    const { facts, small } = await bodies.store({ id, createdAt: now }, mail.raw());
     const message: MessageRow = {
       id,
       account_id: mail.account ?? "",
@@ -177,9 +180,14 @@ export function createQueue(parts: QueueDeps): Queue {
       throw err;
     }
     for (const { rcpt } of recipients)
-      trace({ ...tracedAs(message, rcpt), at: new Date(now), step: "queued", detail: tracedDetail(message, rcpt) });
-    announce([...new Set(recipients.map(({ destination }) => destination))]);
-    return { id, refused: bad };
+      trace({
+        ...traceSubject(message, rcpt),
+        at: new Date(now),
+        step: "queued",
+        detail: traceDetailOf(message, rcpt),
+      });
+    notifyRunners([...new Set(recipients.map(({ destination }) => destination))]);
+    return { id, rejected: bad };
   }
 
   /** Pauses that affect these recipients, keyed by name. */
@@ -199,15 +207,15 @@ export function createQueue(parts: QueueDeps): Queue {
       if (found === undefined) return undefined;
       const pauses = await pausesOf(found.recipients);
       return {
-        message: showMessage(found.message),
-        recipients: found.recipients.map((row) => showRecipient(row, pauses)),
+        message: toQueuedMessage(found.message),
+        recipients: found.recipients.map((row) => toQueuedRecipient(row, pauses)),
       };
     },
     async ofInbound(inbound) {
       const found = await table.ofInbound(inbound);
       return found.map(({ message, recipients }) => ({
-        message: showMessage(message),
-        recipients: recipients.map((row) => showRecipient(row, new Map())),
+        message: toQueuedMessage(message),
+        recipients: recipients.map((row) => toQueuedRecipient(row, new Map())),
       }));
     },
     async list({ account = "", state, domain, after, limit = 100 }) {
@@ -223,13 +231,13 @@ export function createQueue(parts: QueueDeps): Queue {
       const messages = new Map(
         (await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [
           row.id,
-          showMessage(row),
+          toQueuedMessage(row),
         ]),
       );
       const last = rows.at(-1);
       const pauses = await pausesOf(rows);
       return {
-        items: rows.map((row) => ({ ...showRecipient(row, pauses), message: messages.get(row.message_id)! })),
+        items: rows.map((row) => ({ ...toQueuedRecipient(row, pauses), message: messages.get(row.message_id)! })),
         next: rows.length < most || !last ? undefined : `${last.created_at}-${last.id}`,
       };
     },
@@ -240,13 +248,13 @@ export function createQueue(parts: QueueDeps): Queue {
       if (rows === undefined || found === undefined)
         throw found === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
       // All recipients have a result.
-      if (rows.length === 0) await parts.finished(id);
+      if (rows.length === 0) await parts.markFinished(id);
       for (const { rcpt } of rows)
         trace({
-          ...tracedAs(found.message, rcpt),
+          ...traceSubject(found.message, rcpt),
           at: new Date(now),
           step: "queued",
-          detail: { ...tracedDetail(found.message, rcpt), resent: true },
+          detail: { ...traceDetailOf(found.message, rcpt), resent: true },
         });
       const destinations = [...new Set(rows.map(({ destination }) => destination))];
       await parts.pauses.delete(destinations);
@@ -259,18 +267,18 @@ export function createQueue(parts: QueueDeps): Queue {
       const rows = await table.cancel(id, clock.now(), reply);
       for (const { rcpt } of rows)
         trace({
-          ...tracedAs(found.message, rcpt),
+          ...traceSubject(found.message, rcpt),
           at: new Date(clock.now()),
           step: "bounced",
-          detail: { ...tracedDetail(found.message, rcpt), ...reply, canceled: true },
+          detail: { ...traceDetailOf(found.message, rcpt), ...reply, canceled: true },
         });
-      await parts.finished(id);
+      await parts.markFinished(id);
       return rows.map(({ rcpt }) => rcpt);
     },
   };
 }
 
-function showRecipient(row: RecipientRow, pauses: ReadonlyMap<string, Pause>): QueuedRecipient {
+function toQueuedRecipient(row: RecipientRow, pauses: ReadonlyMap<string, Pause>): QueuedRecipient {
   const waits = row.next_try !== null;
   const ofDestination = waits ? pauses.get(row.destination) : undefined;
   const pause = ofDestination ?? (waits && row.host !== null ? pauses.get(row.host) : undefined);
@@ -289,7 +297,7 @@ function showRecipient(row: RecipientRow, pauses: ReadonlyMap<string, Pause>): Q
   };
 }
 
-export const showMessage = (row: MessageRow): QueuedMessage => ({
+export const toQueuedMessage = (row: MessageRow): QueuedMessage => ({
   id: row.id,
   account: row.account_id || undefined,
   zone: row.zone_id ?? undefined,
@@ -321,7 +329,7 @@ export const replyOfRow = ({ reply_code, reply_enhanced, reply_text }: Recipient
  * Steps of a forwarded message are traced under the inbound message and its recipient. A report about several
  * recipients is traced without a recipient.
  */
-export const tracedAs = (
+export const traceSubject = (
   message: MessageRow,
   to: string,
 ): Pick<TraceEvent, "message" | "account" | "zone" | "rcpt"> => ({
@@ -337,7 +345,7 @@ export const tracedAs = (
   ...(message.zone_id !== null && { zone: message.zone_id }),
 });
 
-export const tracedDetail = (message: MessageRow, to: string) => ({
+export const traceDetailOf = (message: MessageRow, to: string) => ({
   outbound: message.id,
   messageId: message.header_id,
   to,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { untilBlocked } from "../../../../test/support/blocked.ts";
 import { onPostgres } from "../../../../test/support/databases.ts";
-import { createCommits } from "../../../store/index.ts";
+import { createGroupCommitter } from "../../../store/index.ts";
 import { outboundMigrations } from "../migrations.ts";
 import { createClaimsTable } from "./claims-table.ts";
 import type { OutboundTables, RecipientRow } from "./migrations.ts";
@@ -53,7 +53,7 @@ onPostgres((engine) => {
     let working: Promise<Result> | undefined;
     await db.transaction<OutboundTables, void>(async (tx) => {
       await tx.updateTable("outbound_recipients").set(change).where("id", "=", "r1").execute();
-      working = work(createClaimsTable(second, createCommits(second)));
+      working = work(createClaimsTable(second, createGroupCommitter(second)));
       await untilBlocked(db);
     });
     return working!;

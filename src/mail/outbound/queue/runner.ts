@@ -1,13 +1,13 @@
 import { messageOf, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
 import type { Breaker } from "../smtp/breaker.ts";
 import { reply } from "../smtp/replies.ts";
-import type { ReplayableBody, DeliveryAgent, Parcel, ParcelRecipient, Result } from "../types.ts";
+import type { ReplayableBody, DeliveryAgent, DeliveryRequest, EnvelopeRecipient, RecipientResult } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import { createDestinations, type DestinationLimits } from "./destinations.ts";
-import { renewClaims, type HeldClaim } from "./leases.ts";
+import { createLeases, type ActiveLease } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
-import type { Settle } from "./settle.ts";
+import type { ResultRecorder } from "./settle.ts";
 
 interface RunnerDeps {
   table: ClaimsTable;
@@ -15,7 +15,7 @@ interface RunnerDeps {
   ready?: Promise<void>;
   bodies: Bodies;
   agent: DeliveryAgent;
-  settle: Settle;
+  recorder: ResultRecorder;
   housekeeping: { run(): Promise<void> };
   breaker: Breaker;
   clock: Clock;
@@ -44,11 +44,11 @@ const MAX_CANDIDATES = 5000;
 
 /** Delivers queued messages. Any number of runners share a queue. */
 export function startRunner(parts: RunnerDeps): Runner {
-  const { table, bodies, agent, settle, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
+  const { table, bodies, agent, recorder, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
   const stopping = new AbortController();
   const over = new AbortController();
   const destinations = createDestinations({ clock, breaker: parts.breaker, limits: parts.limits });
-  const leases = renewClaims({ table, clock, log, leaseMs, over: over.signal });
+  const leases = createLeases({ table, clock, log, leaseMs, stopSignal: over.signal });
   /** Destinations with work, in order of service. */
   const candidates = new Set<string>();
   const lanes = new Set<Promise<void>>();
@@ -97,12 +97,12 @@ export function startRunner(parts: RunnerDeps): Runner {
   /** Starts one more lane for each destination with due messages; a lane that gets a full claim requests another. */
   function startLanes() {
     for (const destination of candidates) {
-      if (destinations.busy >= parts.limits.lanes || stopping.signal.aborted) return;
+      if (destinations.busy >= parts.limits.maxConcurrent || stopping.signal.aborted) return;
       candidates.delete(destination);
-      if (!destinations.enter(destination)) continue;
+      if (!destinations.acquire(destination)) continue;
       const lane = runLane(destination).finally(() => {
         lanes.delete(lane);
-        destinations.leave(destination);
+        destinations.release(destination);
         ring();
       });
       lanes.add(lane);
@@ -130,7 +130,7 @@ export function startRunner(parts: RunnerDeps): Runner {
       while (!stopping.signal.aborted) {
         if (!(await runClaim(destination))) return;
         const othersWait =
-          destinations.busy >= parts.limits.lanes && [...candidates].some((other) => other !== destination);
+          destinations.busy >= parts.limits.maxConcurrent && [...candidates].some((other) => other !== destination);
         if (othersWait) return add(destination);
       }
     } catch (err) {
@@ -140,11 +140,11 @@ export function startRunner(parts: RunnerDeps): Runner {
 
   /** Processes one claim. Returns false if nothing is due for the destination, or it has to wait. */
   async function runClaim(destination: string): Promise<boolean> {
-    const held = leases.take(ids.hex());
+    const held = leases.acquire(ids.hex());
     const stop = () => held.controller.abort(over.signal.reason);
     over.signal.addEventListener("abort", stop, { once: true });
     try {
-      const single = destinations.isDoubtful(destination) || parts.limits.perMinute !== undefined;
+      const single = destinations.isFailing(destination) || parts.limits.perMinute !== undefined;
       const rows = await table.claim(destination, single ? 1 : CLAIM, held);
       if (rows.length === 0) return false;
       const messages = new Map(
@@ -161,7 +161,7 @@ export function startRunner(parts: RunnerDeps): Runner {
       };
       askForMore();
       for (const [message, recipients] of groups) {
-        if (message === undefined || stopping.signal.aborted || held.lost || !destinations.mayBegin(destination)) {
+        if (message === undefined || stopping.signal.aborted || held.lost || !destinations.tryStart(destination)) {
           await table.release(
             held.token,
             recipients.map(({ id }) => id),
@@ -172,15 +172,15 @@ export function startRunner(parts: RunnerDeps): Runner {
         await deliver(destination, message, recipients, held);
         askForMore();
       }
-      return !held.lost && destinations.mayGoOn(destination);
+      return !held.lost && destinations.canContinue(destination);
     } finally {
       over.signal.removeEventListener("abort", stop);
-      leases.drop(held);
+      leases.release(held);
     }
   }
 
   /** Adds the other recipients of the message to the same transaction. */
-  async function withSiblings(some: RecipientRow[], destination: string, held: HeldClaim): Promise<RecipientRow[]> {
+  async function withSiblings(some: RecipientRow[], destination: string, held: ActiveLease): Promise<RecipientRow[]> {
     const [first] = some as [RecipientRow];
     if (some.length >= MAX_RECIPIENTS || some.length > first.siblings) return some;
     return [...some, ...(await table.claimOf(first.message_id, destination, MAX_RECIPIENTS - some.length, held))];
@@ -190,19 +190,19 @@ export function startRunner(parts: RunnerDeps): Runner {
     destination: string,
     message: MessageRow,
     rows: RecipientRow[],
-    held: HeldClaim,
+    held: ActiveLease,
   ): Promise<void> {
     const body = await bodyOf(message);
-    const gone = (row: RecipientRow): Result => ({
+    const gone = (row: RecipientRow): RecipientResult => ({
       rcpt: row.rcpt,
       outcome: "permanent",
       reply: reply(554, "5.3.0", "the content of the message is missing"),
     });
     if (body === undefined) {
       log.error({ outbound: message.id }, "outbound: body of a queued message is missing");
-      return settle.settle(held, message, rows, rows.map(gone), over.signal);
+      return recorder.settle(held, message, rows, rows.map(gone), over.signal);
     }
-    const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<Parcel, "ret" | "envid">);
+    const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<DeliveryRequest, "ret" | "envid">);
     // A smart host gets all recipients of a message in one transaction; messages queued before it was configured are
     // sent by domain.
     for (const [domain, group] of Map.groupBy(rows, (row) => (agent.toSmartHost ? "" : row.domain))) {
@@ -216,19 +216,19 @@ export function startRunner(parts: RunnerDeps): Runner {
       );
       const tried = group.filter((row) => !unsettled.has(row.rcpt));
       const back = group.filter((row) => unsettled.has(row.rcpt));
-      if (!interrupted) destinations.ended(destination, { reached, why: results[0]!.reply.text });
+      if (!interrupted) destinations.recordAttempt(destination, { reached, why: results[0]!.reply.text });
       if (back.length > 0 && !held.lost)
         await table.release(
           held.token,
           back.map(({ id }) => id),
           clock.now(),
         );
-      if (tried.length > 0) await settle.settle(held, message, tried, results, over.signal);
+      if (tried.length > 0) await recorder.settle(held, message, tried, results, over.signal);
     }
   }
 
   async function bodyOf(message: MessageRow): Promise<ReplayableBody | undefined> {
-    const handle = await bodies.open({ id: message.id, createdAt: message.created_at, place: message.body_in });
+    const handle = await bodies.open({ id: message.id, createdAt: message.created_at, location: message.body_in });
     if (handle === undefined) return undefined;
     const facts = { size: message.size, eightBit: message.eight_bit === 1, utf8Header: message.utf8_header === 1 };
     if (handle.size > IN_MEMORY) return { ...facts, open: () => handle.read() };
@@ -269,9 +269,9 @@ export function startRunner(parts: RunnerDeps): Runner {
 
 const LEAVE_BEHIND_MS = 2000;
 
-const recipientOf = (row: RecipientRow): ParcelRecipient => ({
+const recipientOf = (row: RecipientRow): EnvelopeRecipient => ({
   rcpt: row.rcpt,
   ...(row.mail_from !== null && { from: row.mail_from }),
-  ...(row.notify !== null && { notify: row.notify.split(",") as NonNullable<ParcelRecipient["notify"]> }),
+  ...(row.notify !== null && { notify: row.notify.split(",") as NonNullable<EnvelopeRecipient["notify"]> }),
   ...(row.orcpt !== null && { orcpt: row.orcpt }),
 });

@@ -93,7 +93,7 @@ export function runnersConformance(engine: TestEngine): void {
       const { agent, deliveries } = controlledAgent({
         answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)),
       });
-      const service = await start(agent, { run: false, limits: { lanes: 10 } });
+      const service = await start(agent, { run: false, limits: { maxConcurrent: 10 } });
       await Promise.all(Array.from({ length: 60 }, (_, n) => service.enqueue(mail([`b${n}@slow.example`]))));
       const quick = await Promise.all(
         Array.from({ length: 40 }, async (_, n) => (await service.enqueue(mail([`c@quick${n % 20}.example`]))).id!),

@@ -1,16 +1,16 @@
 import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
 import type { DsnEvent, DsnRequest, SmtpReply, Trace, TraceEvent } from "../../messages/index.ts";
-import type { Result } from "../types.ts";
+import type { RecipientResult } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
-import { gather } from "./gather.ts";
-import type { HeldClaim } from "./leases.ts";
+import { createBatcher } from "./gather.ts";
+import type { ActiveLease } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
-import { replyOfRow, showMessage, tracedAs, tracedDetail, type QueuedMessage } from "./queue.ts";
+import { replyOfRow, toQueuedMessage, traceSubject, traceDetailOf, type QueuedMessage } from "./queue.ts";
 import type { QueueTable } from "./queue-table.ts";
 
 /** Recipients of one message whose delivery failed. */
-export interface Failure {
+export interface DeliveryFailure {
   message: QueuedMessage;
   recipients: FailedRecipient[];
   dsn: Pick<DsnRequest, "ret" | "envid">;
@@ -28,7 +28,7 @@ export interface FailedRecipient {
   orcpt?: string;
 }
 
-interface SettleDeps {
+interface ResultRecorderDeps {
   table: ClaimsTable;
   queue: QueueTable;
   bodies: Bodies;
@@ -39,7 +39,7 @@ interface SettleDeps {
   /** How long bodies are kept once a message is done. */
   keepMs: { failed: number; delivered: number };
   /** Called at least once for every failure; called again later if it rejects or the process dies. */
-  onFailed?: (failure: Failure) => Promise<void> | void;
+  onFailed?: (failure: DeliveryFailure) => Promise<void> | void;
 }
 
 /** Timeout for reporting a failure before another process takes over. */
@@ -47,10 +47,20 @@ export const REPORT_RETRY_MS = 30_000;
 const INSIST_MS = 1000;
 const FINISHED_AT_ONCE = 200;
 
-export type Settle = ReturnType<typeof createSettle>;
+export type ResultRecorder = ReturnType<typeof createResultRecorder>;
 
 /** Stores the results of recipients and triggers the follow-up work. */
-export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleDeps) {
+export function createResultRecorder({
+  table,
+  queue,
+  bodies,
+  clock,
+  log,
+  trace,
+  backoff,
+  keepMs,
+  onFailed,
+}: ResultRecorderDeps) {
   const finishing = new Set<Promise<void>>();
 
   function say(
@@ -61,16 +71,16 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     detail: Record<string, unknown>,
   ) {
     trace({
-      ...tracedAs(message, row.rcpt),
+      ...traceSubject(message, row.rcpt),
       at: new Date(clock.now()),
       step,
-      detail: { ...tracedDetail(message, row.rcpt), ...reply, ...detail },
+      detail: { ...traceDetailOf(message, row.rcpt), ...reply, ...detail },
     });
   }
 
   function valuesOf(
     row: RecipientRow,
-    { outcome, reply, host, notices }: Result,
+    { outcome, reply, host, nextHopNotifies }: RecipientResult,
     now: number,
     wait: (attempts: number) => number,
   ): Partial<RecipientRow> {
@@ -81,7 +91,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       host: host ?? null,
     };
     if (outcome === "delivered")
-      return { ...words, state: "delivered", finished_at: now, ...(notices && { notify: null }) };
+      return { ...words, state: "delivered", finished_at: now, ...(nextHopNotifies && { notify: null }) };
     if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + REPORT_RETRY_MS };
     if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + REPORT_RETRY_MS };
     // The last attempt happens at the end of the lifetime.
@@ -92,7 +102,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
    * Retries the write during a database outage while the lease is valid: if the result were lost, the delivery would be
    * repeated.
    */
-  async function insist(held: HeldClaim, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
+  async function insist(held: ActiveLease, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
     while (!held.lost && clock.now() <= held.until) {
       try {
         return await write();
@@ -106,10 +116,10 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   }
 
   async function settle(
-    held: HeldClaim,
+    held: ActiveLease,
     message: MessageRow,
     rows: RecipientRow[],
-    results: Result[],
+    results: RecipientResult[],
     giveUp: AbortSignal,
   ): Promise<void> {
     const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
@@ -181,9 +191,9 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     }
   }
 
-  function failureOf(message: MessageRow, rows: RecipientRow[]): Failure {
+  function failureOf(message: MessageRow, rows: RecipientRow[]): DeliveryFailure {
     return {
-      message: showMessage(message),
+      message: toQueuedMessage(message),
       recipients: rows.map((row) => ({
         rcpt: row.rcpt,
         state: row.state as FailedRecipient["state"],
@@ -193,13 +203,13 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
         ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }),
         ...(row.orcpt !== null && { orcpt: row.orcpt }),
       })),
-      dsn: message.dsn === null ? {} : (JSON.parse(message.dsn) as Failure["dsn"]),
+      dsn: message.dsn === null ? {} : (JSON.parse(message.dsn) as DeliveryFailure["dsn"]),
       open: async () =>
-        (await bodies.open({ id: message.id, createdAt: message.created_at, place: message.body_in }))?.bytes(),
+        (await bodies.open({ id: message.id, createdAt: message.created_at, location: message.body_in }))?.bytes(),
     };
   }
 
-  const finishSoon = gather<string>(async (messageIds) => {
+  const finishSoon = createBatcher<string>(async (messageIds) => {
     const over = await table.finish([...new Set(messageIds)], clock.now(), keepMs);
     if (over.length === 0) return;
     await queue.dropDelivered(over.map(({ id }) => id));

@@ -6,11 +6,11 @@ export interface Breaker {
    * Returns until when `key` is paused, and why. Undefined if it may be tried; the first attempt after a pause decides
    * whether another pause follows.
    */
-  blocked(key: string): { until: number; why: string } | undefined;
-  failed(key: string, why: string): void;
+  activePause(key: string): { until: number; why: string } | undefined;
+  recordFailure(key: string, why: string): void;
   /** Number of failures since the last success. */
-  failures(key: string): number;
-  succeeded(key: string): void;
+  failureCount(key: string): number;
+  recordSuccess(key: string): void;
   /** Ends a pause. The next failure starts a longer one. */
   resume(key: string): void;
   /** Restores a pause started by an earlier process. */
@@ -29,7 +29,7 @@ export interface BreakerPause {
 export interface BreakerOptions {
   clock: Pick<Clock, "now">;
   /** Number of consecutive failures before a pause. */
-  after: number;
+  failureThreshold: number;
   /** Length of the first pause; each further pause is twice as long, up to `maxMs`. */
   minMs: number;
   maxMs: number;
@@ -42,31 +42,32 @@ export interface BreakerOptions {
 /** Maximum number of entries; above it, the entry with the oldest failure is evicted. */
 const MAX_ENTRIES = 10_000;
 
-export function createBreaker({ clock, after, minMs, maxMs, onPause, onResume }: BreakerOptions): Breaker {
+export function createBreaker({ clock, failureThreshold, minMs, maxMs, onPause, onResume }: BreakerOptions): Breaker {
   const entries = new Map<string, { failures: number; until: number; why: string }>();
 
   return {
-    blocked(key) {
+    activePause(key) {
       const entry = entries.get(key);
       return entry !== undefined && entry.until > clock.now() ? { until: entry.until, why: entry.why } : undefined;
     },
-    failed(key, why) {
+    recordFailure(key, why) {
       const before = entries.get(key);
       // This attempt started before the pause; its failure adds nothing.
       if (before !== undefined && before.until > clock.now()) return;
       const failures = (before?.failures ?? 0) + 1;
-      const pause = failures < after ? 0 : Math.min(maxMs, minMs * 2 ** Math.min(failures - after, 30));
+      const pause =
+        failures < failureThreshold ? 0 : Math.min(maxMs, minMs * 2 ** Math.min(failures - failureThreshold, 30));
       entries.delete(key);
       const until = clock.now() + pause;
       entries.set(key, { failures, until, why });
       if (entries.size > MAX_ENTRIES) entries.delete(entries.keys().next().value!);
       if (pause > 0) onPause?.({ key, until, why });
     },
-    failures: (key) => entries.get(key)?.failures ?? 0,
-    succeeded(key) {
+    failureCount: (key) => entries.get(key)?.failures ?? 0,
+    recordSuccess(key) {
       const entry = entries.get(key);
       entries.delete(key);
-      if (entry !== undefined && entry.failures >= after) onResume?.(key);
+      if (entry !== undefined && entry.failures >= failureThreshold) onResume?.(key);
     },
     resume(key) {
       const entry = entries.get(key);
@@ -75,7 +76,7 @@ export function createBreaker({ clock, after, minMs, maxMs, onPause, onResume }:
       onResume?.(key);
     },
     restore({ key, until, why }) {
-      if (until > clock.now() && !entries.has(key)) entries.set(key, { failures: after, until, why });
+      if (until > clock.now() && !entries.has(key)) entries.set(key, { failures: failureThreshold, until, why });
     },
     list: () =>
       [...entries].filter(([, { until }]) => until > clock.now()).map(([key, { until, why }]) => ({ key, until, why })),

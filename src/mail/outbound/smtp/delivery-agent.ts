@@ -9,10 +9,10 @@ import type {
   Downgrade,
   LocalHop,
   MailResolver,
-  Parcel,
-  ParcelRecipient,
+  DeliveryRequest,
+  EnvelopeRecipient,
   PolicyFor,
-  Result,
+  RecipientResult,
   SmartHost,
   TlsResults,
 } from "../types.ts";
@@ -84,7 +84,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const breaker = createBreaker({
     clock,
-    after: 3,
+    failureThreshold: 3,
     minMs: 60 * SECOND,
     maxMs: 30 * 60 * SECOND,
     ...(options.onPause && { onPause: options.onPause }),
@@ -125,17 +125,17 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   async function handOver(
     domain: string,
     target: SessionTarget,
-    parcel: Parcel,
-    to: ParcelRecipient[],
+    parcel: DeliveryRequest,
+    to: EnvelopeRecipient[],
     signal: AbortSignal,
-  ): Promise<Result[]> {
+  ): Promise<RecipientResult[]> {
     for (;;) {
       const { session, reused } = await connect(domain, target, signal);
       try {
         return await speak(session, parcel, to, signal);
       } catch (err) {
         // An idle connection may have died before this message: that does not count against the host.
-        if (!reused || signal.aborted || !(err instanceof SessionFailure) || err.ours || err.afterMessage) throw err;
+        if (!reused || signal.aborted || !(err instanceof SessionFailure) || err.isLocal || err.afterMessage) throw err;
       } finally {
         pool.release(session);
       }
@@ -145,7 +145,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   /** Returns the message in a form that this server accepts (RFC 6152 3, RFC 6531 3.2). */
   async function fitted(
     { peer: host, extensions }: Session,
-    { body, own = false }: Parcel,
+    { body, own = false }: DeliveryRequest,
   ): Promise<{ ok: true; body: ReplayableBody } | { ok: false; reply: SmtpReply }> {
     const [eightBitMime, smtpUtf8] = [extensions.has("8BITMIME"), extensions.has("SMTPUTF8")];
     if ((eightBitMime || !body.eightBit) && (smtpUtf8 || !body.utf8Header)) return { ok: true, body };
@@ -153,28 +153,33 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       return await downgrade(body, { own, eightBitMime, smtpUtf8 });
     } catch (err) {
       throw new SessionFailure(reply(451, "4.3.0", `failed to convert the message for ${host}: ${messageOf(err)}`), {
-        ours: true,
+        isLocal: true,
         cause: err,
       });
     }
   }
 
-  async function speak(session: Session, given: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
+  async function speak(
+    session: Session,
+    given: DeliveryRequest,
+    to: EnvelopeRecipient[],
+    signal: AbortSignal,
+  ): Promise<RecipientResult[]> {
     const { peer: host, tls, extensions, maxSize } = session;
-    const results: Result[] = [];
+    const results: RecipientResult[] = [];
     const notifySuccess = new Set(
       extensions.has("DSN") ? to.filter(({ notify }) => notify?.includes("SUCCESS")).map(({ rcpt }) => rcpt) : [],
     );
-    const add = (rcpt: string, outcome: Result["outcome"], answer: SmtpReply) =>
+    const add = (rcpt: string, outcome: RecipientResult["outcome"], answer: SmtpReply) =>
       results.push({
         rcpt,
         outcome,
         reply: answer,
         host,
         ...(tls !== undefined && { tls }),
-        ...(outcome === "delivered" && notifySuccess.has(rcpt) && { notices: true as const }),
+        ...(outcome === "delivered" && notifySuccess.has(rcpt) && { nextHopNotifies: true as const }),
       });
-    const addAll = (outcome: Result["outcome"], answer: SmtpReply) => {
+    const addAll = (outcome: RecipientResult["outcome"], answer: SmtpReply) => {
       for (const { rcpt } of to) add(rcpt, outcome, answer);
       return results;
     };
@@ -193,7 +198,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       );
     for (let rest = to; rest.length > 0;) {
       const { group, others } = nextGroup(rest);
-      const [{ rcpt, from = parcel.from }] = group as [ParcelRecipient];
+      const [{ rcpt, from = parcel.from }] = group as [EnvelopeRecipient];
       if (!extensions.has("SMTPUTF8") && !isAscii(rcpt)) {
         add(
           rcpt,
@@ -214,7 +219,10 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       for (const one of answers) if (!again.has(one.rcpt)) add(one.rcpt, one.outcome, one.reply);
       rest = [...group.filter((one) => again.has(one.rcpt)), ...others];
       if (rest.length > 0 && !session.usable)
-        throw new PartlyDone(results, new SessionFailure(reply(451, "4.4.2", `${host} closed the connection`)));
+        throw new PartialDeliveryError(
+          results,
+          new SessionFailure(reply(451, "4.4.2", `${host} closed the connection`)),
+        );
     }
     return results;
   }
@@ -222,21 +230,21 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   /** A connection failure in the second transaction must not discard the results of the first. */
   async function speakOrKeep(
     session: Session,
-    parcel: Parcel,
-    group: ParcelRecipient[],
+    parcel: DeliveryRequest,
+    group: EnvelopeRecipient[],
     smtputf8: boolean,
     signal: AbortSignal,
-    before: Result[],
+    before: RecipientResult[],
   ) {
     try {
       return await session.send(parcel, group, { smtputf8 }, signal);
     } catch (err) {
-      throw before.length > 0 ? new PartlyDone(before, err) : err;
+      throw before.length > 0 ? new PartialDeliveryError(before, err) : err;
     }
   }
 
-  async function attempt(domain: string, parcel: Parcel, signal: AbortSignal): Promise<DeliveryAttempt> {
-    const done = new Map<string, Result>();
+  async function attempt(domain: string, parcel: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAttempt> {
+    const done = new Map<string, RecipientResult>();
     let reached = false;
     const ended = () => ({
       results: parcel.to.map(({ rcpt }) => done.get(rcpt)!),
@@ -244,7 +252,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       interrupted: signal.aborted,
     });
     /** Sets the result of all recipients that do not have a better one. */
-    const leave = (outcome: Result["outcome"], answer: SmtpReply, host?: string) => {
+    const leave = (outcome: RecipientResult["outcome"], answer: SmtpReply, host?: string) => {
       for (const { rcpt } of parcel.to)
         if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
     };
@@ -265,7 +273,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       const left = parcel.to.filter(({ rcpt }) => (done.get(rcpt)?.outcome ?? "temporary") === "temporary");
       if (left.length === 0 || tried === maxHosts || signal.aborted) break;
       const peer = hopName(target);
-      const blocked = breaker.blocked(peer);
+      const blocked = breaker.activePause(peer);
       if (blocked !== undefined) {
         declined = false;
         last ??= {
@@ -280,19 +288,19 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       }
       tried++;
       try {
-        keep(done, await handOver(domain, target, parcel, left, signal));
+        mergeResults(done, await handOver(domain, target, parcel, left, signal));
         reached = true;
-        breaker.succeeded(peer);
+        breaker.recordSuccess(peer);
       } catch (err) {
-        if (err instanceof PartlyDone) {
-          keep(done, err.results);
+        if (err instanceof PartialDeliveryError) {
+          mergeResults(done, err.results);
           reached = true;
         }
-        const failure = sessionFailure(err instanceof PartlyDone ? err.cause : err, peer);
+        const failure = sessionFailure(err instanceof PartialDeliveryError ? err.cause : err, peer);
         last = { reply: failure.reply, host: peer };
         declined &&= failure.reply.code >= 500;
-        if (failure.ours) break;
-        breaker.failed(peer, failure.reply.text);
+        if (failure.isLocal) break;
+        breaker.recordFailure(peer, failure.reply.text);
         if (failure.afterMessage) {
           reached = true;
           break;
@@ -316,7 +324,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
         return await attempt(domain, parcel, signal);
       } catch (err) {
         log.error({ err, domain }, "outbound: delivery failed with an internal error");
-        const results = parcel.to.map(({ rcpt }): Result => ({
+        const results = parcel.to.map(({ rcpt }): RecipientResult => ({
           rcpt,
           outcome: "temporary",
           reply: reply(451, "4.3.0", "the message could not be delivered because of an internal error"),
@@ -341,16 +349,16 @@ const refuseAll: Downgrade = async ({ utf8Header }, { smtpUtf8 }) => ({
 });
 
 /** Thrown if some recipients were done when the connection failed. */
-class PartlyDone extends Error {
-  readonly results: Result[];
-  constructor(results: Result[], cause: unknown) {
+class PartialDeliveryError extends Error {
+  readonly results: RecipientResult[];
+  constructor(results: RecipientResult[], cause: unknown) {
     super("the connection broke between two transactions", { cause });
     this.results = results;
   }
 }
 
 /** The result of a later host counts, unless an earlier one reported more than a connection failure. */
-function keep(done: Map<string, Result>, results: Result[]) {
+function mergeResults(done: Map<string, RecipientResult>, results: RecipientResult[]) {
   for (const result of results) done.set(result.rcpt, result);
 }
 
@@ -361,8 +369,8 @@ function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
 }
 
 /** Recipients with the same envelope sender, NOTIFY and ORCPT share a transaction. */
-function nextGroup(to: ParcelRecipient[]): { group: ParcelRecipient[]; others: ParcelRecipient[] } {
-  const groupKey = ({ from, notify, orcpt, rcpt }: ParcelRecipient) =>
+function nextGroup(to: EnvelopeRecipient[]): { group: EnvelopeRecipient[]; others: EnvelopeRecipient[] } {
+  const groupKey = ({ from, notify, orcpt, rcpt }: EnvelopeRecipient) =>
     JSON.stringify([from, notify, orcpt, isAscii(rcpt)]);
   const first = groupKey(to[0]!);
   const group = to.filter((one) => groupKey(one) === first).slice(0, MAX_RECIPIENTS);

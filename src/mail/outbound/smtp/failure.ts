@@ -14,7 +14,7 @@ export class SessionFailure extends Error {
   /** True if TLS failed: an opportunistic policy may retry without TLS. */
   readonly tls: boolean;
   /** True for a local problem: the message could not be read, or the attempt was aborted. */
-  readonly ours: boolean;
+  readonly isLocal: boolean;
   /** True if the connection failed after the complete message: it may have arrived, so no other host is tried. */
   readonly afterMessage: boolean;
   /** For the TLS report of the domain; defined if `tls` is true. */
@@ -26,16 +26,16 @@ export class SessionFailure extends Error {
     reply: SmtpReply,
     {
       tls = false,
-      ours = false,
+      isLocal = false,
       afterMessage = false,
       tlsFailure,
       cause,
-    }: { tls?: boolean; ours?: boolean; afterMessage?: boolean; tlsFailure?: TlsFailure; cause?: unknown } = {},
+    }: { tls?: boolean; isLocal?: boolean; afterMessage?: boolean; tlsFailure?: TlsFailure; cause?: unknown } = {},
   ) {
     super(reply.text, { cause });
     this.reply = reply;
     this.tls = tls;
-    this.ours = ours;
+    this.isLocal = isLocal;
     this.afterMessage = afterMessage;
     this.tlsFailure = tls ? (tlsFailure ?? tlsFailureOf(cause)) : undefined;
   }

@@ -1,5 +1,5 @@
 import type { SmtpReply } from "../../messages/index.ts";
-import type { Result } from "../types.ts";
+import type { RecipientResult } from "../types.ts";
 
 const MAX_TEXT = 1000;
 
@@ -34,7 +34,7 @@ export type TransactionStep = "MAIL" | "RCPT" | "DATA" | "message";
  * The meaning of a reply for the recipient (RFC 5321 4.2.1), with the three codes whose meaning differs from their
  * first digit.
  */
-export function replyOutcome({ code, enhanced }: SmtpReply, command: TransactionStep): Result["outcome"] {
+export function replyOutcome({ code, enhanced }: SmtpReply, command: TransactionStep): RecipientResult["outcome"] {
   if (code >= 200 && code < 300) return "delivered";
   if (code < 500) return "temporary";
   // The session was out of sequence; the message may succeed in the next one.

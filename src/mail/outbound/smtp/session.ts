@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { formatMailRequest, formatRecipientRequest } from "../../../protocol/dsn/index.ts";
-import type { ReplayableBody, Parcel, ParcelRecipient, TlsFailure, TlsPolicy } from "../types.ts";
+import type { ReplayableBody, DeliveryRequest, EnvelopeRecipient, TlsFailure, TlsPolicy } from "../types.ts";
 import { createChannel, type Channel } from "./channel.ts";
 import { openSocket } from "./connect.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
@@ -57,8 +57,8 @@ export interface Session {
    * are in `answers`.
    */
   send(
-    parcel: Omit<Parcel, "to">,
-    to: ParcelRecipient[],
+    parcel: Omit<DeliveryRequest, "to">,
+    to: EnvelopeRecipient[],
     options: { smtputf8: boolean },
     signal: AbortSignal,
   ): Promise<RecipientReplies>;
@@ -121,7 +121,7 @@ export async function openSession(
   }
 }
 
-const interrupted = () => new SessionFailure(reply(451, "4.4.7", "the attempt was aborted"), { ours: true });
+const interrupted = () => new SessionFailure(reply(451, "4.4.7", "the attempt was aborted"), { isLocal: true });
 
 /** Runs an exchange that fails at its deadline or when the attempt is aborted: the replies that are missing must not meet another command. */
 async function bounded<Value>(
@@ -172,8 +172,8 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
   }
 
   async function transact(
-    { from, body, ret, envid }: Omit<Parcel, "to">,
-    to: ParcelRecipient[],
+    { from, body, ret, envid }: Omit<DeliveryRequest, "to">,
+    to: EnvelopeRecipient[],
     smtputf8: boolean,
     content: Readable | Uint8Array,
   ): Promise<RecipientReplies> {
@@ -211,7 +211,7 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
     const end = await sendData(channel, content, timeouts);
     if ("unreadable" in end)
       throw new SessionFailure(reply(451, "4.3.0", `the message could not be read: ${clean(String(end.unreadable))}`), {
-        ours: true,
+        isLocal: true,
         cause: end.unreadable,
       });
     if ("lost" in end)
@@ -229,7 +229,12 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
     return answers;
   }
 
-  async function send(parcel: Omit<Parcel, "to">, to: ParcelRecipient[], smtputf8: boolean, signal: AbortSignal) {
+  async function send(
+    parcel: Omit<DeliveryRequest, "to">,
+    to: EnvelopeRecipient[],
+    smtputf8: boolean,
+    signal: AbortSignal,
+  ) {
     if (!isSendable(parcel.from)) return recipientReplies(to, new Map(), invalidAddress(parcel.from));
     const content = await openBody(parcel.body, peer);
     sent++;
@@ -287,7 +292,7 @@ async function openBody(body: ReplayableBody, peer: string): Promise<Readable | 
     return await body.open();
   } catch (err) {
     throw new SessionFailure(reply(451, "4.3.0", `the message for ${peer} could not be read: ${clean(String(err))}`), {
-      ours: true,
+      isLocal: true,
       cause: err,
     });
   }

@@ -16,7 +16,7 @@ interface TargetsOptions {
 }
 
 /** Why mail cannot be sent to any host. */
-interface Nowhere {
+interface NoTarget {
   ok: false;
   permanent: boolean;
   reply: SmtpReply;
@@ -39,12 +39,12 @@ export function createTargets({
   policyFor,
   daneFor,
   localHop,
-}: TargetsOptions): (domain: string, request?: TargetRequest) => Promise<SessionTarget[] | Nowhere> {
+}: TargetsOptions): (domain: string, request?: TargetRequest) => Promise<SessionTarget[] | NoTarget> {
   async function serversOf(
     domain: string,
     ours: boolean,
     { ignorePolicy = false, onExcluded }: TargetRequest,
-  ): Promise<SessionTarget[] | Nowhere> {
+  ): Promise<SessionTarget[] | NoTarget> {
     const routed = await routes.to(domain, { ours });
     if (!routed.ok) return routed;
     if (ignorePolicy) return routed.hops.map((hop) => ({ ...hop, policy: { level: "opportunistic" } }));

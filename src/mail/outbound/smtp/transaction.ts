@@ -1,15 +1,15 @@
 import type { SmtpReply } from "../../messages/index.ts";
-import type { ParcelRecipient, Result } from "../types.ts";
+import type { EnvelopeRecipient, RecipientResult } from "../types.ts";
 import { replyOutcome, parseReply, reply, type TransactionStep } from "./replies.ts";
 
 /** The reply to each recipient of one transaction. */
-export type RecipientReplies = Pick<Result, "rcpt" | "outcome" | "reply">[];
+export type RecipientReplies = Pick<RecipientResult, "rcpt" | "outcome" | "reply">[];
 
 export type RecipientReply = Omit<RecipientReplies[number], "rcpt">;
 
 /** The recipient's own reply if RCPT was rejected, otherwise the reply to the message. */
 export const recipientReplies = (
-  to: ParcelRecipient[],
+  to: EnvelopeRecipient[],
   rejected: ReadonlyMap<string, RecipientReply>,
   message: RecipientReply,
 ): RecipientReplies => to.map(({ rcpt }) => ({ rcpt, ...(rejected.get(rcpt) ?? message) }));

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../kernel/index.ts";
-import { createRecent } from "../../../kernel/recent.ts";
-import type { LiveAddresses } from "../../access/index.ts";
+import { createReadThroughCache } from "../../../kernel/recent.ts";
+import type { LiveInputResolver } from "../../access/index.ts";
 import { newVideo, type Video, type VideoCatalog, type Videos } from "../../videos/index.ts";
 import type { LiveInput, LiveInputDirectory } from "../inputs/port.ts";
 
@@ -11,7 +11,7 @@ interface LiveAddressesDeps {
   clock: Clock;
 }
 
-export interface LiveAddressesModule extends LiveAddresses {
+export interface LiveAddressesModule extends LiveInputResolver {
   /** Target of a playback token: a video of the account, or one of its inputs. Throws videoNotFound. */
   get(account: string, uid: string): Promise<Video>;
   /**
@@ -33,11 +33,11 @@ const MAX_KNOWN = 10_000;
 /** Resolves the uid of an input to the video that viewers expect. */
 export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesDeps): LiveAddressesModule {
   const running = new Map<string, { uid: string; until: number }>();
-  const lasts = createRecent<{ uid: string | undefined }>({
+  const lasts = createReadThroughCache<{ uid: string | undefined }>({
     read: async (uid) => ({ uid: await lastOf(uid) }),
     clock,
     max: MAX_KNOWN,
-    freshMs: FRESH_MS,
+    ttlMs: FRESH_MS,
   });
 
   async function lastOf(uid: string): Promise<string | undefined> {
@@ -56,7 +56,7 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
     return undefined;
   }
 
-  async function lastOrRunning(uid: string): Promise<Video | undefined> {
+  async function latestOrRunning(uid: string): Promise<Video | undefined> {
     const now = await runningOf(uid);
     if (now !== undefined) return now;
     const last = (await lasts.get(uid))?.uid;
@@ -68,32 +68,32 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
     return video;
   }
 
-  async function guarded(video: Video): Promise<Video> {
+  async function withAccessRules(video: Video): Promise<Video> {
     if (video.liveInput === undefined || video.state !== "live-inprogress") return video;
     const input = await inputs.find(video.liveInput);
     return input === undefined ? video : withRulesOf(input, video);
   }
 
   return {
-    guarded,
+    withAccessRules,
     async videoOf(uid) {
       const input = await inputs.find(uid);
       if (input === undefined) return undefined;
-      const video = await lastOrRunning(uid);
-      return video === undefined ? notBegun(input) : withRulesOf(input, video);
+      const video = await latestOrRunning(uid);
+      return video === undefined ? placeholderVideo(input) : withRulesOf(input, video);
     },
     async onAir(uid) {
       const input = await inputs.find(uid);
       if (input === undefined) {
         const video = await videos.find(uid);
-        return video && guarded(video);
+        return video && withAccessRules(video);
       }
-      const video = await lastOrRunning(uid);
-      return video?.state === "live-inprogress" ? withRulesOf(input, video) : notBegun(input);
+      const video = await latestOrRunning(uid);
+      return video?.state === "live-inprogress" ? withRulesOf(input, video) : placeholderVideo(input);
     },
     async get(account, uid) {
       const input = await inputs.find(uid);
-      return input?.account === account ? notBegun(input) : videos.get(account, uid);
+      return input?.account === account ? placeholderVideo(input) : videos.get(account, uid);
     },
   };
 }
@@ -121,7 +121,12 @@ function originsOf({ state, allowedOrigins: own }: Video, ofInput: string[]): st
 }
 
 /** Placeholder before the first broadcast. It has the access rules of the recordings, so a waiting page is protected too. */
-function notBegun({ uid, account, created, recording: { requireSignedURLs, allowedOrigins } }: LiveInput): Video {
+function placeholderVideo({
+  uid,
+  account,
+  created,
+  recording: { requireSignedURLs, allowedOrigins },
+}: LiveInput): Video {
   return {
     ...newVideo({ uid, account, now: created, state: "pendingupload" }, { requireSignedURLs, allowedOrigins }),
     liveInput: uid,

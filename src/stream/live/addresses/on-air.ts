@@ -1,5 +1,5 @@
 import type { Access, Viewer } from "../../access/index.ts";
-import { createOwnHosts } from "../../customers/index.ts";
+import { createAccountHostCheck } from "../../customers/index.ts";
 import { streamErrors } from "../../errors.ts";
 
 interface OnAirAccessDeps {
@@ -21,7 +21,7 @@ export function createOnAirAccess({
   access,
   domain,
 }: OnAirAccessDeps): (id: string, viewer: Viewer, host?: string) => Promise<string> {
-  const ownHost = createOwnHosts(domain);
+  const ownHost = createAccountHostCheck(domain);
   return async (id, viewer, host) => {
     const { uid, account, liveInput, state } = await access.check(id, "play", viewer);
     if (!ownHost(host, account)) throw streamErrors.videoNotFound({ uid });

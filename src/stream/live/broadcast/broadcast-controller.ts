@@ -6,9 +6,9 @@ import type { LiveEncoding } from "../fragments.ts";
 import type { LiveInput, LiveRecording, LiveState } from "../inputs/port.ts";
 import type { LiveSession } from "../session.ts";
 import type { BroadcastRow } from "./leases.ts";
-import { isVideoThere } from "./recording-video.ts";
+import { ensureVideo } from "./recording-video.ts";
 import { stateAfter } from "./note.ts";
-import { makeRuns, openVideo, type OpenVideo } from "./open-video.ts";
+import { encodeSession, openVideo, type OpenVideo } from "./open-video.ts";
 import type { BroadcastDeps } from "./deps.ts";
 
 /**
@@ -21,10 +21,10 @@ export interface BroadcastController {
   changed(): void;
   /** Takes over a broadcast left by another process or a failed attempt: it waits for its publisher, or is finished. */
   recover(row: BroadcastRow): void;
-  /** Another process holds the lease or, if `gone`, the video has been deleted. */
-  lost(video: string, gone: boolean): void;
+  /** Another process holds the lease or, if `isDeleted`, the video has been deleted. */
+  onLeaseLost(video: string, isDeleted: boolean): void;
   /** The account has reached its storage limit. */
-  full(): void;
+  onStorageFull(): void;
   /**
    * Uid of the video that is open in this process; "" if the broadcast is not recorded. Undefined: no broadcast is
    * open.
@@ -34,7 +34,7 @@ export interface BroadcastController {
   close(): Promise<void>;
 }
 
-interface Open {
+interface OpenBroadcast {
   video: string;
   /** Absent: the broadcast is neither recorded nor packaged. */
   opened?: OpenVideo | undefined;
@@ -48,7 +48,7 @@ interface Open {
 
 export const LEASE_MS = 10_000;
 const BUSY_MS = 500;
-const NOT_BACK = "The publisher did not reconnect in time";
+const RECONNECT_TIMED_OUT = "The publisher did not reconnect in time";
 const AGAIN_MS = 1000;
 const DAY = 86_400_000;
 
@@ -60,13 +60,13 @@ export function createBroadcastController(
   parts: BroadcastDeps,
   onIdle: () => void,
 ): BroadcastController {
-  const { leases, inputs, status, videos, recordings, runs, clock, ids, log } = parts;
-  const mine = { input: uid, owner };
+  const { leases, inputs, status, videos, recordings, encoder, clock, ids, log } = parts;
+  const leaseKey = { input: uid, owner };
   const closing = new AbortController();
   let queue = Promise.resolve();
   let tasks = 0;
   let current: LiveSession | undefined;
-  let open: Open | undefined;
+  let open: OpenBroadcast | undefined;
   let timer = new AbortController();
 
   function enqueue(work: () => Promise<void>) {
@@ -85,7 +85,7 @@ export function createBroadcastController(
       ...(reason !== undefined && { reason }),
     };
     await status
-      .note(uid, state, about)
+      .recordState(uid, state, about)
       .catch((err: unknown) => log.error({ err, input: uid, state }, "live: failed to store the state of an input"));
   }
 
@@ -119,7 +119,7 @@ export function createBroadcastController(
     if (open?.video !== video) await release(false);
     timer.abort();
     const opened = video === "" ? undefined : (open?.opened ?? (await openVideo(uid, video, () => current?.id, parts)));
-    const mineNow: Open = {
+    const opening: OpenBroadcast = {
       video,
       opened,
       session,
@@ -127,11 +127,16 @@ export function createBroadcastController(
       deleteAfterDays: input.deleteRecordingAfterDays,
       rules: rulesOf(input.recording),
     };
-    open = mineNow;
+    open = opening;
     log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "live: broadcast started");
     await note(taken.kind === "continued" ? "reconnected" : "connected", session);
     if (opened !== undefined && !session.signal.aborted)
-      mineNow.encoding = makeRuns(runs, session, opened, () => void note("new_configuration_accepted", session));
+      opening.encoding = encodeSession(
+        encoder,
+        session,
+        opened,
+        () => void note("new_configuration_accepted", session),
+      );
   }
 
   /** Acquires the lease of the input and finds or creates its video. Undefined: another process holds the lease, or the session has ended. */
@@ -143,8 +148,8 @@ export function createBroadcastController(
     const recorded = input.recording.mode === "automatic";
     while (!session.signal.aborted && !closing.signal.aborted) {
       const now = clock.now();
-      const taken = await leases.take({
-        ...mine,
+      const taken = await leases.acquire({
+        ...leaseKey,
         account: input.account,
         video: recorded ? ids.hex() : "",
         now,
@@ -154,9 +159,9 @@ export function createBroadcastController(
       });
       if (taken.kind === "over") await finish(taken.row);
       else if (taken.kind !== "busy") {
-        if (await isVideoThere(videos, taken, input, session.started)) return taken;
+        if (await ensureVideo(videos, taken, input, session.started)) return taken;
         await release();
-        await leases.drop(mine);
+        await leases.drop(leaseKey);
       } else if (now - requestedAt <= 2 * LEASE_MS) await pause(BUSY_MS, session);
       else {
         parts.endSession(session, streamErrors.liveInputBusy({ seconds: LEASE_MS / 1000 }));
@@ -180,7 +185,7 @@ export function createBroadcastController(
 
   async function reject(session: LiveSession, message: string): Promise<void> {
     await status
-      .errored(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id })
+      .recordError(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id })
       .catch((err: unknown) => log.error({ err, input: uid }, "live: failed to record that storage is full"));
     parts.endSession(session, streamErrors.liveNoStorage({ reason: message }));
   }
@@ -197,27 +202,27 @@ export function createBroadcastController(
     await note(state, session, messageOf(reason));
     if (!waits) return finishOpen(was);
     // If the database fails, this process still counts as the owner.
-    const ours = await leases
-      .wait(mine, clock.now() + was.timeoutMs)
+    const isOwner = await leases
+      .setEndTime(leaseKey, clock.now() + was.timeoutMs)
       .catch(
         (err: unknown) => (
           log.error({ err, input: uid }, "live: failed to mark a broadcast as waiting for its publisher"),
           true
         ),
       );
-    if (!ours) return release(false);
+    if (!isOwner) return release(false);
     finishIn(was.timeoutMs, was, state === "reconnecting" ? "failed_to_reconnect" : undefined);
   }
 
   /** Applies input changes made while the video was being created. */
-  async function followRules(was: Open, { account, recording }: LiveInput) {
+  async function followRules(was: OpenBroadcast, { account, recording }: LiveInput) {
     const rules = rulesOf(recording);
     if (was.video === "" || isDeepStrictEqual(was.rules, rules)) return;
-    await videos.guard(account, uid, rules);
+    await videos.setAccessRules(account, uid, rules);
     was.rules = rules;
   }
 
-  function finishIn(ms: number, was: Open, state?: LiveState) {
+  function finishIn(ms: number, was: OpenBroadcast, state?: LiveState) {
     timer = new AbortController();
     clock.sleep(ms, timer.signal).then(
       () => enqueue(() => finishOpen(was, state)),
@@ -225,11 +230,11 @@ export function createBroadcastController(
     );
   }
 
-  async function finishOpen(was: Open, state?: LiveState) {
+  async function finishOpen(was: OpenBroadcast, state?: LiveState) {
     if (open !== was || was.session !== undefined || closing.signal.aborted) return;
     try {
       await finish(was);
-      if (state !== undefined) await note(state, undefined, NOT_BACK);
+      if (state !== undefined) await note(state, undefined, RECONNECT_TIMED_OUT);
     } catch (err) {
       log.error({ err, input: uid, video: was.video }, "live: failed to finish a broadcast, will retry");
       // A broadcast that this process no longer has open is found through its row.
@@ -237,7 +242,7 @@ export function createBroadcastController(
     }
   }
 
-  async function stopRuns(was: Open) {
+  async function stopRuns(was: OpenBroadcast) {
     was.session = undefined;
     was.encoding?.end();
     await was.encoding?.done;
@@ -257,9 +262,9 @@ export function createBroadcastController(
 
   async function finish({ video, deleteAfterDays }: Pick<BroadcastRow, "video" | "deleteAfterDays">): Promise<void> {
     // From here on, no other process resumes it.
-    const ours = await leases.wait(mine, 0);
-    await release(ours);
-    if (!ours) return;
+    const isOwner = await leases.setEndTime(leaseKey, 0);
+    await release(isOwner);
+    if (!isOwner) return;
     if (video !== "" && (await videos.find(video)) !== undefined) {
       const { segments, duration, size, width, height } = await recordings.finish(video);
       if (segments === 0) await videos.discard(video);
@@ -274,7 +279,7 @@ export function createBroadcastController(
       }
       log.info({ input: uid, video, segments, duration }, "live: broadcast ended");
     }
-    await leases.drop(mine);
+    await leases.drop(leaseKey);
   }
 
   /** Recovers the segments of a dead process before a publisher may resume the broadcast. */
@@ -288,19 +293,19 @@ export function createBroadcastController(
       await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that received it has stopped");
     if (!waits) {
       await finish(row);
-      return row.overAt === null ? undefined : note("failed_to_reconnect", undefined, NOT_BACK);
+      return row.overAt === null ? undefined : note("failed_to_reconnect", undefined, RECONNECT_TIMED_OUT);
     }
     await recordings.recover(row.video);
-    await leases.wait(mine, overAt);
+    await leases.setEndTime(leaseKey, overAt);
   }
 
   return {
     open: () => open?.video,
     session(session) {
       enqueue(() => begin(session));
-      const gone = () => enqueue(() => end(session, session.signal.reason));
-      if (session.signal.aborted) gone();
-      else session.signal.addEventListener("abort", gone, { once: true });
+      const onEnd = () => enqueue(() => end(session, session.signal.reason));
+      if (session.signal.aborted) onEnd();
+      else session.signal.addEventListener("abort", onEnd, { once: true });
     },
     changed: () =>
       enqueue(async () => {
@@ -312,14 +317,14 @@ export function createBroadcastController(
         if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(was);
       }),
     recover: (row) => enqueue(() => recover(row)),
-    full: () =>
+    onStorageFull: () =>
       enqueue(async () => void (current !== undefined && (await reject(current, "the account's storage is full")))),
-    lost: (video, gone) =>
+    onLeaseLost: (video, gone) =>
       enqueue(async () => {
         if (open?.video !== video) return;
         const session = current;
         await release(gone);
-        if (gone) await leases.drop(mine);
+        if (gone) await leases.drop(leaseKey);
         current = undefined;
         if (session !== undefined) await begin(session);
       }),

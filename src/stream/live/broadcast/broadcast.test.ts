@@ -188,7 +188,7 @@ test("broadcasts start and finish while the database is unavailable", async () =
       leases,
       is
         ? Object.fromEntries(
-            ["take", "wait", "drop", "renew", "lapsed", "adopt", "find"].map((name) => [
+            ["acquire", "setEndTime", "drop", "renew", "findLapsed", "adopt", "find"].map((name) => [
               name,
               () => Promise.reject(new Error("database unavailable")),
             ]),
@@ -264,10 +264,10 @@ const LOOKED = 3000;
 
 test("an input never has two controllers, and every broadcast ends as a recording, despite random events at publishers, inputs, videos and processes", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, alone) => {
+    fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, isOnlyProcess) => {
       const world = createWorld();
-      let here: TestProcess = world.start({ alone });
-      let there = alone ? undefined : world.start();
+      let here: TestProcess = world.start({ isOnlyProcess });
+      let there = isOnlyProcess ? undefined : world.start();
       const sessions: TestSession[] = [];
       let session: TestSession | undefined;
       /** Times of events that may end a broadcast or prevent its start. */
@@ -296,7 +296,7 @@ test("an input never has two controllers, and every broadcast ends as a recordin
             for (const one of before.sessions) one.end(streamErrors.liveShuttingDown());
           }
           killedAt = world.clock.now();
-          here = world.start({ alone });
+          here = world.start({ isOnlyProcess });
         }
         if (what === "disable" && world.input !== undefined) {
           world.change({ ...world.input, enabled: false });

@@ -42,7 +42,7 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
     rows.get(input)?.owner === owner ? rows.get(input)! : undefined;
   return {
     rows,
-    async take({ input, account, video, owner, now, until, timeoutMs, deleteAfterDays }) {
+    async acquire({ input, account, video, owner, now, until, timeoutMs, deleteAfterDays }) {
       const row = rows.get(input);
       if (row === undefined) {
         rows.set(input, { input, account, video, owner, leaseUntil: until, overAt: null, timeoutMs, deleteAfterDays });
@@ -58,7 +58,8 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
       });
       return over ? { kind: "over", row: { ...row } } : { kind: "continued", video: row.video };
     },
-    wait: async (mine, overAt) => held(mine) !== undefined && Object.assign(held(mine)!, { overAt }) !== undefined,
+    setEndTime: async (mine, overAt) =>
+      held(mine) !== undefined && Object.assign(held(mine)!, { overAt }) !== undefined,
     drop: async (mine) => held(mine) !== undefined && rows.delete(mine.input),
     async renew(owner, until) {
       const own = [...rows.values()].filter((row) => row.owner === owner);
@@ -68,10 +69,10 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
     async release(owner, now) {
       for (const row of rows.values()) if (row.owner === owner) row.leaseUntil = now;
     },
-    async orphaned(owner, now) {
+    async expireOthers(owner, now) {
       for (const row of rows.values()) if (row.owner !== owner) row.leaseUntil = Math.min(row.leaseUntil, now);
     },
-    lapsed: async (owner, now) =>
+    findLapsed: async (owner, now) =>
       [...rows.values()].filter((row) => row.owner === owner || row.leaseUntil <= now).map((row) => ({ ...row })),
     async adopt({ input, owner: before, leaseUntil }, { owner, until }) {
       const row = rows.get(input);
@@ -128,7 +129,7 @@ export function createWorld() {
   };
   const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-  function start({ alone = false } = {}): TestProcess {
+  function start({ isOnlyProcess = false } = {}): TestProcess {
     const listeners = new Set<(session: LiveSession) => void>();
     const process: TestProcess = { alive: true, sessions: [], connectPublisher, kill, broadcasts: undefined as never };
     /** Calls of a dead process never return. */
@@ -160,7 +161,7 @@ export function createWorld() {
         signal: over.signal,
         health: () => assert.fail("not expected in this test"),
         subscribe: () => assert.fail("not expected in this test"),
-        wantKeyFrame() {},
+        requestKeyFrame() {},
         end(reason) {
           if (over.signal.aborted) return;
           session.endedAt = clock.now();
@@ -184,7 +185,7 @@ export function createWorld() {
       for (const one of kept.values()) if (one.openBy === process) one.openBy = undefined;
     }
 
-    const runs: LiveEncoder = {
+    const encoder: LiveEncoder = {
       encode(given, begin) {
         const session = given as TestSession & { onChange(listener: () => void): void };
         const one = { process, session };
@@ -220,8 +221,8 @@ export function createWorld() {
       ids: randomIds,
       log: silentLog,
       reconnectSeconds: 20,
-      alone,
-      runs,
+      isOnlyProcess,
+      encoder,
       sessions: {
         all: () => process.sessions.filter(({ signal }) => !signal.aborted),
         onSession: (listener) => (listeners.add(listener), () => void listeners.delete(listener)),
@@ -232,8 +233,8 @@ export function createWorld() {
         onChange: (listener) => (changes.add(listener), () => void changes.delete(listener)),
       },
       status: guarded({
-        note: async (_uid: string, state: string) => void notes.push(state),
-        errored: async (_uid: string, code: string) => {
+        recordState: async (_uid: string, state: string) => void notes.push(state),
+        recordError: async (_uid: string, code: string) => {
           if (world.full) throw new Error("no space left");
           notes.push(code);
         },
@@ -249,11 +250,11 @@ export function createWorld() {
           return video;
         },
         playable: async () => {},
-        async guard(_account: string, liveInput: string, rules: object) {
+        async setAccessRules(_account: string, liveInput: string, rules: object) {
           for (const video of videos.values())
             if (video.liveInput === liveInput && video.state === "live-inprogress") Object.assign(video, rules);
         },
-        fits: async (_account: string, seconds: number) => seconds <= world.remainingSeconds,
+        hasQuotaFor: async (_account: string, seconds: number) => seconds <= world.remainingSeconds,
         async recorded(uid: string, recording: object) {
           const video = videos.get(uid);
           if (video?.state !== "live-inprogress") return undefined;
@@ -274,7 +275,7 @@ export function createWorld() {
           one.openBy = process;
           return {
             timeline: { video, runs: [], segments: [], ended: false },
-            keep() {},
+            addSegment() {},
             settled: async () => {},
             run: (run: LiveRun) => ({
               init() {},

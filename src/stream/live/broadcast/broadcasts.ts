@@ -18,7 +18,7 @@ const LOOK_MS = LEASE_MS / 4;
 
 /** Gives every session a controller: the session starts or continues a video, and ends as a recording. */
 export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
-  const { leases, sessions, inputs, videos, clock, ids, log, alone = false } = parts;
+  const { leases, sessions, inputs, videos, clock, ids, log, isOnlyProcess = false } = parts;
   const owner = ids.hex();
   const controllers = new Map<string, BroadcastController>();
   const closing = new AbortController();
@@ -35,7 +35,7 @@ export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
     return controller;
   }
 
-  async function look(): Promise<void> {
+  async function checkAll(): Promise<void> {
     const now = clock.now();
     const opened = [...controllers].flatMap(([uid, controller]) => {
       const video = controller.open();
@@ -44,36 +44,36 @@ export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
     const held = await leases.renew(owner, now + LEASE_MS);
     const lengths = new Map<string, number>();
     for (const { uid, video, controller } of opened) {
-      if (!held.has(uid)) controller.lost(video, false);
+      if (!held.has(uid)) controller.onLeaseLost(video, false);
       else if (video !== "") {
         const { account, created } = (await videos.find(video)) ?? {};
-        if (account === undefined || created === undefined) controller.lost(video, true);
+        if (account === undefined || created === undefined) controller.onLeaseLost(video, true);
         else {
           // Broadcasts of one account are aggregated: they share the remaining storage.
           const seconds = (lengths.get(account) ?? 0) + (now - created) / 1000;
           lengths.set(account, seconds);
-          if (!(await videos.fits(account, seconds))) controller.full();
+          if (!(await videos.hasQuotaFor(account, seconds))) controller.onStorageFull();
         }
       }
     }
-    for (const row of await leases.lapsed(owner, now)) {
+    for (const row of await leases.findLapsed(owner, now)) {
       const isOpen = controllers.get(row.input)?.open() !== undefined;
       if (!isOpen && (row.overAt === null || row.overAt <= now)) controllerOf(row.input).recover(row);
     }
   }
 
-  async function lookAgain() {
+  async function checkRepeatedly() {
     while (!closing.signal.aborted) {
-      await look().catch((err: unknown) => log.warn({ err }, "live: check of broadcasts failed, will retry"));
+      await checkAll().catch((err: unknown) => log.warn({ err }, "live: check of broadcasts failed, will retry"));
       await clock.sleep(LOOK_MS, closing.signal).catch(() => {});
     }
   }
 
   async function begin() {
     // If no other process uses this database, leases of a dead process are free immediately.
-    if (alone)
+    if (isOnlyProcess)
       await leases
-        .orphaned(owner, clock.now())
+        .expireOthers(owner, clock.now())
         .catch((err: unknown) => log.warn({ err }, "live: failed to take over broadcasts of an earlier process"));
     if (closing.signal.aborted) return;
     stops.push(sessions.onSession((session) => controllerOf(session.input.uid).session(session)));
@@ -83,7 +83,7 @@ export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
         for (const controller of uid === "" ? controllers.values() : [controllers.get(uid)]) controller?.changed();
       }),
     );
-    await lookAgain();
+    await checkRepeatedly();
   }
 
   return {

@@ -17,7 +17,7 @@ export interface BroadcastDeps {
   videos: LiveVideos;
   recordings: BroadcastRecordings;
   packages: BroadcastPackages;
-  runs: LiveEncoder;
+  encoder: LiveEncoder;
   /** Assembles a finished recording into one file in the background. Resolves once the work has been durably queued. */
   assemble(video: string): Promise<void>;
   clock: Clock;
@@ -26,7 +26,7 @@ export interface BroadcastDeps {
   /** settings.live.reconnect_seconds */
   reconnectSeconds: number;
   /** True if no other process uses this database: every broadcast found at startup was left behind. Default false. */
-  alone?: boolean;
+  isOnlyProcess?: boolean;
 }
 
 /** Implemented by `record/`. */
@@ -39,7 +39,7 @@ interface BroadcastRecordings {
 export interface OpenRecording {
   readonly timeline: LiveTimeline;
   run(run: LiveRun): RunSink;
-  keep(cut: BroadcastCut): void;
+  addSegment(cut: BroadcastCut): void;
   settled(): Promise<void>;
   close(): Promise<void>;
 }

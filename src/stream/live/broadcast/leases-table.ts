@@ -52,8 +52,8 @@ export function createLeasesTable(db: Db): BroadcastLeases {
   const change = (owner: string) => tables.updateTable("stream_live_broadcasts").where("owner", "=", owner);
 
   return {
-    take: (claim) =>
-      db.transaction<LeaseTables, Awaited<ReturnType<BroadcastLeases["take"]>>>(async (tx) => {
+    acquire: (claim) =>
+      db.transaction<LeaseTables, Awaited<ReturnType<BroadcastLeases["acquire"]>>>(async (tx) => {
         const { input, account, video, owner, now, until, timeoutMs, deleteAfterDays } = claim;
         const about = { owner, lease_until: until, timeout_ms: timeoutMs, delete_after_days: deleteAfterDays };
         const row = await tx
@@ -85,7 +85,7 @@ export function createLeasesTable(db: Db): BroadcastLeases {
           .execute();
         return { kind: "continued", video: row.video_uid };
       }),
-    wait: async ({ input, owner }, at) =>
+    setEndTime: async ({ input, owner }, at) =>
       (await db.write(change(owner).set({ over_at: at }).where("input_uid", "=", input))).affected > 0,
     drop: async ({ input, owner }) =>
       (
@@ -100,7 +100,7 @@ export function createLeasesTable(db: Db): BroadcastLeases {
         ),
       ),
     release: async (owner, now) => void (await db.write(change(owner).set({ lease_until: now }))),
-    orphaned: async (owner, now) =>
+    expireOthers: async (owner, now) =>
       void (await db.write(
         tables
           .updateTable("stream_live_broadcasts")
@@ -108,7 +108,7 @@ export function createLeasesTable(db: Db): BroadcastLeases {
           .where("lease_until", ">", now)
           .where("owner", "!=", owner),
       )),
-    lapsed: async (owner, now) =>
+    findLapsed: async (owner, now) =>
       (
         await db.read(
           all

@@ -28,26 +28,26 @@ export function leasesConformance(engine: TestEngine): void {
     test(`the leases ${where}: one process controls an input, another takes over when it waits or its lease expires`, async (t) => {
       const leases = await open(t);
       const [here, there] = [HERE, THERE].map((owner) => ({ input: INPUT, owner })) as [LeaseClaim, LeaseClaim];
-      assert.deepEqual(await leases.take(claim(HERE, 1000)), { kind: "begun", video: ONE });
-      assert.deepEqual(await leases.take(claim(HERE, 1001, { video: TWO })), { kind: "continued", video: ONE });
-      assert.deepEqual(await leases.take(claim(THERE, 1005, { video: TWO })), { kind: "busy" });
+      assert.deepEqual(await leases.acquire(claim(HERE, 1000)), { kind: "begun", video: ONE });
+      assert.deepEqual(await leases.acquire(claim(HERE, 1001, { video: TWO })), { kind: "continued", video: ONE });
+      assert.deepEqual(await leases.acquire(claim(THERE, 1005, { video: TWO })), { kind: "busy" });
       assert.deepEqual(await leases.renew(HERE, 1030), new Set([INPUT]));
       assert.deepEqual(await leases.renew(THERE, 1030), new Set());
-      assert.deepEqual(await leases.take(claim(THERE, 1025, { video: TWO })), { kind: "busy" });
-      assert.deepEqual(await leases.lapsed(THERE, 1029), []);
-      assert.deepEqual((await leases.lapsed(HERE, 1029)).length, 1);
+      assert.deepEqual(await leases.acquire(claim(THERE, 1025, { video: TWO })), { kind: "busy" });
+      assert.deepEqual(await leases.findLapsed(THERE, 1029), []);
+      assert.deepEqual((await leases.findLapsed(HERE, 1029)).length, 1);
       assert.deepEqual(
-        await leases.take(claim(THERE, 1031, { video: TWO })),
+        await leases.acquire(claim(THERE, 1031, { video: TWO })),
         { kind: "continued", video: ONE },
         "the lease of the other process has expired",
       );
-      assert.equal(await leases.wait(here, 5), false);
+      assert.equal(await leases.setEndTime(here, 5), false);
       assert.equal(await leases.drop(here), false);
 
-      assert.equal(await leases.wait(there, 1050), true);
+      assert.equal(await leases.setEndTime(there, 1050), true);
       assert.deepEqual((await leases.find(INPUT))?.overAt, 1050);
       assert.deepEqual(
-        await leases.take(claim(HERE, 1035)),
+        await leases.acquire(claim(HERE, 1035)),
         { kind: "continued", video: ONE },
         "the lease of a waiting process can be taken over",
       );
@@ -61,8 +61,8 @@ export function leasesConformance(engine: TestEngine): void {
         timeoutMs: 20,
         deleteAfterDays: 30,
       });
-      await leases.wait(here, 1040);
-      const over = await leases.take(claim(THERE, 1040, { video: TWO, deleteAfterDays: null }));
+      await leases.setEndTime(here, 1040);
+      const over = await leases.acquire(claim(THERE, 1040, { video: TWO, deleteAfterDays: null }));
       assert.deepEqual(over, {
         kind: "over",
         row: {
@@ -79,22 +79,22 @@ export function leasesConformance(engine: TestEngine): void {
       assert.equal(await leases.drop(there), true);
       assert.equal(await leases.find(INPUT), undefined);
 
-      await leases.take(claim(HERE, 2000, { video: "", deleteAfterDays: null }));
+      await leases.acquire(claim(HERE, 2000, { video: "", deleteAfterDays: null }));
       assert.deepEqual(
-        (await leases.take(claim(HERE, 2001))).kind,
+        (await leases.acquire(claim(HERE, 2001))).kind,
         "over",
         "a session that is not recorded is a separate broadcast",
       );
       await leases.drop(here);
-      await leases.take(claim(HERE, 3000));
-      assert.deepEqual((await leases.take(claim(THERE, 3031))).kind, "over", "its publisher was away for too long");
+      await leases.acquire(claim(HERE, 3000));
+      assert.deepEqual((await leases.acquire(claim(THERE, 3031))).kind, "over", "its publisher was away for too long");
       await leases.drop(there);
 
-      await leases.take(claim(HERE, 4000));
-      await leases.orphaned(HERE, 4001);
-      assert.deepEqual(await leases.lapsed(THERE, 4001), []);
-      await leases.orphaned(THERE, 4001);
-      const [row] = await leases.lapsed(THERE, 4001);
+      await leases.acquire(claim(HERE, 4000));
+      await leases.expireOthers(HERE, 4001);
+      assert.deepEqual(await leases.findLapsed(THERE, 4001), []);
+      await leases.expireOthers(THERE, 4001);
+      const [row] = await leases.findLapsed(THERE, 4001);
       assert.equal(row!.leaseUntil, 4001);
       assert.deepEqual(
         await Promise.all([HERE, THERE].map((owner) => leases.adopt(row!, { owner, until: 4020 }))).then(
@@ -104,7 +104,7 @@ export function leasesConformance(engine: TestEngine): void {
       );
       const { owner } = (await leases.find(INPUT))!;
       await leases.release(owner, 4002);
-      assert.equal((await leases.lapsed("nobody", 4002)).length, 1);
+      assert.equal((await leases.findLapsed("nobody", 4002)).length, 1);
     });
   }
 
@@ -113,7 +113,7 @@ export function leasesConformance(engine: TestEngine): void {
     const tables = [db, await another()].map(createLeasesTable);
     const owners = Array.from({ length: 6 }, (_, i) => String(i).repeat(32));
     const taken = await Promise.all(
-      owners.map((owner, i) => tables[i % 2]!.take(claim(owner, 1000, { video: owner }))),
+      owners.map((owner, i) => tables[i % 2]!.acquire(claim(owner, 1000, { video: owner }))),
     );
     assert.deepEqual(taken.map(({ kind }) => kind).sort(), ["begun", ...Array.from({ length: 5 }, () => "busy")]);
   });

@@ -9,35 +9,35 @@ export interface BroadcastLeases {
    * has a publisher. `over`: an earlier broadcast must be finished first, by the caller, which now owns it and then
    * calls again.
    */
-  take(
+  acquire(
     claim: LeaseClaim,
   ): Promise<{ kind: "begun" | "continued"; video: string } | { kind: "busy" } | { kind: "over"; row: BroadcastRow }>;
   /**
    * The publisher has disconnected: the broadcast ends at this time and cannot be continued afterwards. False: another
    * process owns it.
    */
-  wait(mine: Mine, overAt: number): Promise<boolean>;
+  setEndTime(key: LeaseKey, overAt: number): Promise<boolean>;
   /** The broadcast has finished. */
-  drop(mine: Mine): Promise<boolean>;
+  drop(key: LeaseKey): Promise<boolean>;
   /** Renews all rows of an owner; resolves with the inputs. */
   renew(owner: string, until: number): Promise<Set<string>>;
   /** Another process may take over the rows immediately. */
   release(owner: string, now: number): Promise<void>;
   /** No other process is running: dead processes left all existing rows behind. */
-  orphaned(owner: string, now: number): Promise<void>;
+  expireOthers(owner: string, now: number): Promise<void>;
   /** Rows without an owner, and those of this owner. A few hundred per call. */
-  lapsed(owner: string, now: number): Promise<BroadcastRow[]>;
+  findLapsed(owner: string, now: number): Promise<BroadcastRow[]>;
   /** If several processes see the same row, exactly one gets it. */
   adopt(row: BroadcastRow, by: { owner: string; until: number }): Promise<boolean>;
   find(input: string): Promise<BroadcastRow | undefined>;
 }
 
-interface Mine {
+interface LeaseKey {
   input: string;
   owner: string;
 }
 
-export interface LeaseClaim extends Mine {
+export interface LeaseClaim extends LeaseKey {
   account: string;
   /** For a new broadcast; "": not recorded. */
   video: string;
@@ -47,7 +47,7 @@ export interface LeaseClaim extends Mine {
   deleteAfterDays: number | null;
 }
 
-export interface BroadcastRow extends Mine {
+export interface BroadcastRow extends LeaseKey {
   account: string;
   video: string;
   leaseUntil: number;

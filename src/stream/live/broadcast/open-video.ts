@@ -15,8 +15,8 @@ export interface OpenVideo {
 
 type Parts = Pick<BroadcastDeps, "recordings" | "packages" | "videos" | "status" | "clock" | "log">;
 
-const TOLD_AGAIN_MS = 5000;
-const TOLD_TRIES = 100;
+const RETRY_MS = 5000;
+const MAX_TRIES = 100;
 
 /** Resumes after the stored part. `session`: the session to notify when nothing more can be stored. */
 export async function openVideo(
@@ -30,7 +30,7 @@ export async function openVideo(
   const pack = packages.open(video, {
     timeline: recording.timeline,
     onSegment(cut) {
-      recording.keep(cut);
+      recording.addSegment(cut);
       if (playable) return;
       playable = true;
       videos
@@ -46,12 +46,12 @@ export async function openVideo(
     // The full disk may also hold the database, so the error is stored once there is space again.
     for (let tries = 1; ; tries++) {
       try {
-        return await status.errored(input, "ERR_STORAGE_QUOTA_EXHAUSTED", about);
+        return await status.recordError(input, "ERR_STORAGE_QUOTA_EXHAUSTED", about);
       } catch (failed) {
         if (tries === 1)
           log.error({ err: failed, input, video }, "live: failed to mark a broadcast as not recorded, will retry");
-        if (tries === TOLD_TRIES) return;
-        await clock.sleep(TOLD_AGAIN_MS);
+        if (tries === MAX_TRIES) return;
+        await clock.sleep(RETRY_MS);
       }
     }
   }
@@ -82,7 +82,7 @@ const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readon
 ];
 
 /** Adds all runs of a session to the video. `onTracks`: called when the published tracks change. */
-export function makeRuns(
+export function encodeSession(
   runs: LiveEncoder,
   session: LiveSession,
   opened: OpenVideo,

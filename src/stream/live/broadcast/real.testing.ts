@@ -80,7 +80,7 @@ export async function openBroadcasts({
   const sessions: LiveSession[] = [];
   const made = new Map<string, (fragment: LiveFragment) => void>();
 
-  const runs: LiveEncoder = {
+  const encoder: LiveEncoder = {
     encode(session, begin) {
       const sink = begin({ id: ids.hex(), started: clock.now(), keyFrames: "source", renditions: RENDITIONS });
       for (const { name } of RENDITIONS) sink.init(name, Buffer.from(`init of ${name}`));
@@ -117,8 +117,8 @@ export async function openBroadcasts({
     ids,
     log,
     reconnectSeconds: 20,
-    alone: true,
-    runs,
+    isOnlyProcess: true,
+    encoder,
     recordings,
     packages,
     videos: videos.live,
@@ -129,7 +129,7 @@ export async function openBroadcasts({
       onSession: (listener) => (listeners.add(listener), () => void listeners.delete(listener)),
     },
     inputs: { find: async (uid) => (uid === INPUT ? input : undefined), onChange: () => () => {} },
-    status: { note: async () => {}, errored: async (_uid, code) => void errors.push(code) },
+    status: { recordState: async () => {}, recordError: async (_uid, code) => void errors.push(code) },
   });
 
   function connectPublisher(): TestSession {
@@ -142,7 +142,7 @@ export async function openBroadcasts({
       started: clock.now(),
       tracks: () => ({}),
       signal: over.signal,
-      wantKeyFrame() {},
+      requestKeyFrame() {},
       health: () => {
         throw new Error("not expected in this test");
       },

@@ -15,7 +15,7 @@ export function recordingName(input: string | undefined, began: number): string 
  * Creates the video of a new broadcast with the settings of its input. False: the video of a continued broadcast has
  * been deleted.
  */
-export async function isVideoThere(
+export async function ensureVideo(
   videos: Pick<LiveVideos, "begin" | "find">,
   { kind, video }: { kind: "begun" | "continued"; video: string },
   input: LiveInput,

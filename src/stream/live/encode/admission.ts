@@ -9,15 +9,15 @@ export interface Admission {
    * Grants as many of the `wanted` slots as are free. `needed`: the minimum to show the broadcast at all; granted
    * beyond the limit too, up to twice the limit.
    */
-  admit(wanted: number, needed?: number): Admitted;
+  admit(wanted: number, needed?: number): EncoderSlots;
   readonly limit: number;
   inUse(): number;
 }
 
-export interface Admitted {
-  readonly places: number;
+export interface EncoderSlots {
+  readonly slots: number;
   /** Some slots are beyond the limit: encode at low cost. */
-  readonly crowded: boolean;
+  readonly isOverLimit: boolean;
   /** Releases the slots; a second call does nothing. */
   release(): void;
 }
@@ -32,12 +32,12 @@ export function createAdmission({ encoders: given }: { encoders: number }): Admi
     admit(wanted, needed = 0) {
       const free = Math.max(0, encoders - used);
       const beyond = Math.max(0, 2 * encoders - used);
-      const places = Math.min(wanted, Math.max(free, Math.min(needed, beyond)));
-      used += places;
-      let held = places;
+      const slots = Math.min(wanted, Math.max(free, Math.min(needed, beyond)));
+      used += slots;
+      let held = slots;
       return {
-        places,
-        crowded: places > free,
+        slots,
+        isOverLimit: slots > free,
         release() {
           used -= held;
           held = 0;

@@ -12,7 +12,7 @@ import {
   readAac,
   readAvc,
   readMovie,
-  walkSamples,
+  iterateSamples,
   type Track,
 } from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/port.ts";
@@ -85,7 +85,7 @@ function configOf(entry: Buffer, box = "avcC"): Buffer {
 
 function samplesOf(track: Track, bytes: Buffer, kind: MediaPacket["kind"], round: number): MediaPacket[] {
   const packets: MediaPacket[] = [];
-  const walk = walkSamples(track.samples());
+  const walk = iterateSamples(track.samples());
   const us = (ticks: number) => Math.round((ticks * 1_000_000) / track.timescale / round) * round;
   if (walk === undefined) return [];
   do
@@ -128,9 +128,9 @@ export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder
     clock,
     log: silentLog,
     settings: { ladder, part_ms: 333 },
-    note: (session, sentences) => {
+    setNotes: (session, sentences) => {
       notes.push([...sentences]);
-      hub.note(session, sentences);
+      hub.setNotes(session, sentences);
     },
   });
   const encodings: LiveEncoding[] = [];

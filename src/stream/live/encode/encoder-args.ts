@@ -1,5 +1,5 @@
 import { LIVE_AUDIO_BITRATE, LIVE_AUDIO_RATE, type Rung } from "./plan.ts";
-import { PICTURE_TICKS } from "./picture-fragments.ts";
+import { VIDEO_TIMESCALE } from "./picture-fragments.ts";
 
 /** Pipe of the first output; audio uses the last one. */
 const FIRST_PIPE = 3;
@@ -79,7 +79,7 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
     "-fps_mode",
     "passthrough",
     "-enc_time_base",
-    `1/${PICTURE_TICKS}`,
+    `1/${VIDEO_TIMESCALE}`,
     "-map_metadata",
     "-1",
     "-fflags",
@@ -87,7 +87,7 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
     "-avoid_negative_ts",
     "disabled",
     "-video_track_timescale",
-    String(PICTURE_TICKS),
+    String(VIDEO_TIMESCALE),
     "-flush_packets",
     "1",
     "-f",

@@ -1,15 +1,15 @@
 import { messageOf } from "../../../kernel/index.ts";
 import { createAdtsReader } from "../../../protocol/aac/index.ts";
-import { aacEntry, createPieceReader, readFragments, readInit, writeInit } from "../../../protocol/mp4/index.ts";
+import { aacEntry, createMp4SegmentReader, readFragments, readInit, writeInit } from "../../../protocol/mp4/index.ts";
 import { MediaRunError, type MediaTools } from "../../media/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { encoderArgs } from "./encoder-args.ts";
 import { createEncoderInput } from "./encoder-input.ts";
 import { createKeyTimes } from "./key-times.ts";
-import { createPictureFragments, PICTURE_TICKS, pictureTicks, TRACK } from "./picture-fragments.ts";
+import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
 import { AUDIO, LIVE_AUDIO_RATE, type Plan } from "./plan.ts";
-import { createSoundFragments } from "./sound-fragments.ts";
+import { createAudioFragments } from "./sound-fragments.ts";
 
 interface EncoderDeps {
   tools: Pick<MediaTools, "live">;
@@ -34,9 +34,9 @@ interface EncoderDeps {
 /** One child process that encodes the renditions that are not passed through. Never waits, never throws. */
 export interface RenditionEncoder {
   packet(packet: MediaPacket): void;
-  /** As in SoundFragments, for the encoded audio. */
+  /** As in AudioFragments, for the encoded audio. */
   cutAt(time: number): void;
-  videoAt(time: number): void;
+  setVideoTime(time: number): void;
   /** Delivers the remaining output; the child is killed after `END_MS`. Undefined: it has already ended. */
   end(): Promise<void> | undefined;
 }
@@ -50,7 +50,7 @@ const IDLE_MS = 90_000;
  * The encoder is too slow if it stays this far behind for this long: bursts from the network or CPU load are temporary.
  */
 const BEHIND_MICROSECONDS = 4_000_000;
-const PATIENCE_MS = 6000;
+const LAG_GRACE_MS = 6000;
 const AAC_FRAME = 1024;
 /** AAC-LC, 48 kHz, stereo: identical to every frame's ADTS header. */
 const AUDIO_CONFIG = Buffer.from([0x11, 0x90]);
@@ -83,15 +83,15 @@ export function createEncoder({
   let over = false;
 
   const outputs = rungs.map(({ name }, i) => {
-    const pieces = createPieceReader();
+    const pieces = createMp4SegmentReader();
     const isKey = plan.keyFrames === "source" ? keys.reader() : (_: number, key: boolean) => key;
-    const fragments = createPictureFragments({ rendition: name, partMs, onFragment });
+    const fragments = createVideoFragments({ rendition: name, partMs, onFragment });
     return {
       async take(chunk: Buffer) {
         for (const { kind, bytes } of pieces.push(chunk)) {
           // Rewritten so that it contains only the sample description.
           if (kind === "init")
-            onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK, timescale: PICTURE_TICKS }));
+            onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK, timescale: VIDEO_TIMESCALE }));
           else {
             for (const fragment of await readFragments(
               async (start, length) => bytes.subarray(start, start + length),
@@ -101,8 +101,8 @@ export function createEncoder({
               let { time } = fragment;
               for (const [n, size] of fragment.sizes.entries()) {
                 const key = isKey(time, fragment.syncs[n] === 1);
-                fragments.add({ time, shift: pictureTicks(delay), key, data: bytes.subarray(at, at + size) });
-                progress[i] = (time * 1_000_000) / PICTURE_TICKS;
+                fragments.add({ time, shift: toVideoTicks(delay), key, data: bytes.subarray(at, at + size) });
+                progress[i] = (time * 1_000_000) / VIDEO_TIMESCALE;
                 if (i === 0) onVideo?.(progress[i]! + delay, progress[i]!, key);
                 at += size;
                 time += fragment.durations[n]!;
@@ -128,7 +128,7 @@ export function createEncoder({
       }),
     );
     const adts = createAdtsReader();
-    const fragments = createSoundFragments({
+    const fragments = createAudioFragments({
       rendition: AUDIO,
       partMs,
       sampleRate: LIVE_AUDIO_RATE,
@@ -186,7 +186,7 @@ export function createEncoder({
   function watchPace() {
     const behind = Math.max(...progress.map((time, i) => (i < rungs.length ? given.video : given.audio) - time));
     if (behind < BEHIND_MICROSECONDS) behindSince = undefined;
-    else if (now() - (behindSince ??= now()) > PATIENCE_MS) {
+    else if (now() - (behindSince ??= now()) > LAG_GRACE_MS) {
       lost("slow", "the encoder did not keep up");
       child.kill();
     }
@@ -195,13 +195,13 @@ export function createEncoder({
   return {
     packet(packet) {
       if (over || (packet.kind === "video" ? rungs.length === 0 : !audio)) return;
-      if (packet.kind === "video" && packet.key) keys.source(pictureTicks(packet.pts - delay));
+      if (packet.kind === "video" && packet.key) keys.source(toVideoTicks(packet.pts - delay));
       for (const bytes of input.packet(packet)) child.stdin.write(bytes);
       given[packet.kind] = packet.dts;
       watchPace();
     },
     cutAt: (time) => audioOutput?.cutAt(time),
-    videoAt: (time) => audioOutput?.videoAt(time),
+    setVideoTime: (time) => audioOutput?.setVideoTime(time),
     end: () => (over ? undefined : finish()),
   };
 }

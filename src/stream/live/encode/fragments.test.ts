@@ -3,8 +3,8 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { readFragments, type Fragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
-import { createPictureFragments, PICTURE_TICKS, pictureTicks } from "./picture-fragments.ts";
-import { createSoundFragments } from "./sound-fragments.ts";
+import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks } from "./picture-fragments.ts";
+import { createAudioFragments } from "./sound-fragments.ts";
 
 const read = async ({ bytes }: LiveFragment): Promise<Fragment> => {
   const [fragment] = await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length);
@@ -15,7 +15,7 @@ function pictures(partMs = 333) {
   const fragments: LiveFragment[] = [];
   return {
     fragments,
-    made: createPictureFragments({ rendition: "source", partMs, onFragment: (fragment) => fragments.push(fragment) }),
+    made: createVideoFragments({ rendition: "source", partMs, onFragment: (fragment) => fragments.push(fragment) }),
   };
 }
 
@@ -62,8 +62,8 @@ test("loses no frame, keeps fragments contiguous, and presents each frame at its
         let ms = 0;
         for (const { gap, delay, key, size } of steps) {
           ms += gap;
-          made.add({ time: pictureTicks(ms * 1000), shift: pictureTicks(delay * 1000), key, data: Buffer.alloc(size) });
-          shown.push(pictureTicks((ms + delay) * 1000));
+          made.add({ time: toVideoTicks(ms * 1000), shift: toVideoTicks(delay * 1000), key, data: Buffer.alloc(size) });
+          shown.push(toVideoTicks((ms + delay) * 1000));
         }
         made.end();
         const seen: number[] = [];
@@ -71,7 +71,7 @@ test("loses no frame, keeps fragments contiguous, and presents each frame at its
         for (const fragment of fragments) {
           const { time, durations, shifts, syncs } = await read(fragment);
           if (end !== undefined) assert.equal(time, end);
-          assert.equal(fragment.time, time / PICTURE_TICKS);
+          assert.equal(fragment.time, time / VIDEO_TIMESCALE);
           end = time;
           for (const [i, duration] of durations.entries()) {
             seen.push(end + shifts[i]!);
@@ -79,8 +79,8 @@ test("loses no frame, keeps fragments contiguous, and presents each frame at its
           }
           assert.ok(syncs.every((sync, i) => i === 0 || sync === 0));
           assert.equal(fragment.key, syncs[0] === 1);
-          assert.equal(Math.round((fragment.time + fragment.duration) * PICTURE_TICKS), end);
-          if (durations.length > 1) assert.ok(end - durations.at(-1)! - time <= (partMs * PICTURE_TICKS) / 1000);
+          assert.equal(Math.round((fragment.time + fragment.duration) * VIDEO_TIMESCALE), end);
+          if (durations.length > 1) assert.ok(end - durations.at(-1)! - time <= (partMs * VIDEO_TIMESCALE) / 1000);
         }
         assert.deepEqual(seen, shown);
       },
@@ -93,7 +93,7 @@ function sounds({ sampleRate = 48_000, partMs = 333 } = {}) {
   const fragments: LiveFragment[] = [];
   return {
     fragments,
-    made: createSoundFragments({
+    made: createAudioFragments({
       rendition: "audio",
       partMs,
       sampleRate,
@@ -209,7 +209,7 @@ test("audio is cut where video is, whichever comes first", () => {
 /** 30 fps video with a key frame every two seconds, presented 67 ms after decoding; audio packets arrive up to 300 ms earlier. */
 test("delays early audio until the video arrives, and ends a fragment with nextKey at every key frame", () => {
   const fragments: LiveFragment[] = [];
-  const made = createSoundFragments({
+  const made = createAudioFragments({
     rendition: "audio",
     partMs: 200,
     sampleRate: 48_000,
@@ -223,7 +223,7 @@ test("delays early audio until the video arrives, and ends a fragment with nextK
     while ((sent * 1024) / 48_000 < decoded / 1_000_000 + 0.3)
       made.add((sent++ * 1024 * 1_000_000) / 48_000, Buffer.alloc(1));
     if (picture % 60 === 0) made.cutAt(decoded + 67_000);
-    made.videoAt(decoded);
+    made.setVideoTime(decoded);
     const end = fragments.length === 0 ? 0 : fragments.at(-1)!.time + fragments.at(-1)!.duration;
     assert.ok(decoded / 1_000_000 - end < 0.26, `the last fragment ends at ${end} s, decoded up to ${decoded} µs`);
   }
@@ -248,7 +248,7 @@ test("delays early audio until the video arrives, and ends a fragment with nextK
 
 test("delays audio for at most two seconds if the video stalls", () => {
   const fragments: LiveFragment[] = [];
-  const made = createSoundFragments({
+  const made = createAudioFragments({
     rendition: "audio",
     partMs: 200,
     sampleRate: 48_000,
@@ -268,7 +268,7 @@ test("parts have equal frame counts despite timestamps rounded to milliseconds",
   const { fragments, made } = pictures(200);
   for (let i = 0; i < 61; i++)
     made.add({
-      time: pictureTicks(Math.round((i * 1000) / 30) * 1000),
+      time: toVideoTicks(Math.round((i * 1000) / 30) * 1000),
       shift: 0,
       key: i % 60 === 0,
       data: Buffer.from([1]),

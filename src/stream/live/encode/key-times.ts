@@ -15,7 +15,7 @@ interface KeyTimes {
 /** Combined rounding error of both sides in ticks. */
 const NEAR = 2;
 /** Maximum number of pending key frames: an encoder this far behind is dropped anyway. */
-const MOST = 1000;
+const MAX_PENDING = 1000;
 
 export function createKeyTimes(): KeyTimes {
   const readers = new Set<number[]>();
@@ -23,8 +23,8 @@ export function createKeyTimes(): KeyTimes {
   return {
     source(time) {
       known.push(time);
-      if (known.length > MOST) known.shift();
-      for (const waiting of readers) if (waiting.push(time) > MOST) waiting.shift();
+      if (known.length > MAX_PENDING) known.shift();
+      for (const waiting of readers) if (waiting.push(time) > MAX_PENDING) waiting.shift();
     },
     reader() {
       const waiting = [...known];

@@ -4,10 +4,10 @@ import type { MediaTools } from "../../media/index.ts";
 import type { LiveRun, LiveEncoder, LiveEncoding, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
-import type { Admission, Admitted } from "./admission.ts";
+import type { Admission, EncoderSlots } from "./admission.ts";
 import { type Plan, planRun, encoderDemand } from "./plan.ts";
 import { createRun, type ActiveRun } from "./run.ts";
-import { createWaitingLine } from "./waiting-line.ts";
+import { createTaskQueue } from "./waiting-line.ts";
 
 export interface LiveEncoderDeps {
   tools: Pick<MediaTools, "live">;
@@ -17,7 +17,7 @@ export interface LiveEncoderDeps {
   clock: Clock;
   log: Log;
   /** Notes for the health of the session: the renditions that are not encoded, and why. Replaces earlier notes. */
-  note?(session: string, notes: readonly string[]): void;
+  setNotes?(session: string, notes: readonly string[]): void;
 }
 
 /** Maximum number of encoder failures of one session within ten minutes; after that it continues without an encoder. */
@@ -27,79 +27,79 @@ const LOST_MS = 600_000;
 const AGAIN_MS = 10_000;
 
 export function createLiveEncoder(parts: LiveEncoderDeps): LiveEncoder {
-  return { encode: (session, begin) => makeRuns(parts, session, begin) };
+  return { encode: (session, begin) => startEncoding(parts, session, begin) };
 }
 
-function makeRuns(
-  { tools, settings, admission, clock, log: serverLog, note }: LiveEncoderDeps,
+function startEncoding(
+  { tools, settings, admission, clock, log: serverLog, setNotes }: LiveEncoderDeps,
   session: LiveSession,
   begin: (run: LiveRun) => RunSink,
 ): LiveEncoding {
   const log = serverLog.child({ input: session.input.uid, session: session.id });
   const { promise: done, resolve } = Promise.withResolvers<void>();
-  const line = createWaitingLine();
+  const line = createTaskQueue();
   /** Input tracks of the session, as announced by the hub. */
-  let coming: { tracks: LiveTracks; started: number } | undefined;
+  let source: { tracks: LiveTracks; started: number } | undefined;
   /** Id of the run that begins at the next key frame. */
   let next: string | undefined;
-  let now: { run: ActiveRun; zero: number } | undefined;
-  let admitted: Admitted | undefined;
+  let active: { run: ActiveRun; zero: number } | undefined;
+  let admitted: EncoderSlots | undefined;
   let over = false;
   let leave = () => {};
   let againAt = Infinity;
   /** The encoder has exited: the next key frame begins a run with a new encoder, or without one. */
   let renew = false;
   let lostAt: number[] = [];
-  let mostRungs = Infinity;
+  let maxRungs = Infinity;
   let small = false;
 
   function endRun() {
-    const ended = now?.run.end();
-    now = undefined;
-    if (ended !== undefined) line.hold(ended);
+    const ended = active?.run.end();
+    active = undefined;
+    if (ended !== undefined) line.waitFor(ended);
   }
 
   function onTracks(tracks: LiveTracks, run: { id: string; started: number }) {
-    coming = { tracks, started: run.started };
+    source = { tracks, started: run.started };
     next = run.id;
     renew = false;
     endRun();
   }
 
   function onPacket(packet: MediaPacket) {
-    if (packet.key && (packet.kind === "video" || coming?.tracks.video === undefined)) {
-      const again = now === undefined && clock.now() >= againAt;
+    if (packet.key && (packet.kind === "video" || source?.tracks.video === undefined)) {
+      const again = active === undefined && clock.now() >= againAt;
       if (next === undefined && (renew || again)) {
         next = randomIds.hex();
         endRun();
-        if (line.held()) return line.push(() => onPacket(packet), packet.data.length);
+        if (line.isWaiting()) return line.push(() => onPacket(packet), packet.data.length);
       }
       if (next !== undefined) beginRun(next, packet);
     }
-    if (now === undefined || packet.dts < now.zero) return;
-    now.run.packet(moved(packet, now.zero));
+    if (active === undefined || packet.dts < active.zero) return;
+    active.run.packet(moved(packet, active.zero));
   }
 
   function planOf(tracks: LiveTracks): Plan | undefined {
     const lostTooOften = lostAt.filter((at) => at > clock.now() - LOST_MS).length > MAX_LOST;
-    const most = lostTooOften ? 0 : mostRungs;
+    const most = lostTooOften ? 0 : maxRungs;
     const { wanted, needed } = encoderDemand(tracks, settings.ladder);
     admitted?.release();
     admitted = admission.admit(Math.min(wanted, most), Math.min(needed, most));
-    const { places } = admitted;
-    const why = lostTooOften
+    const { slots } = admitted;
+    const reason = lostTooOften
       ? "the encoder failed repeatedly"
-      : places === most
+      : slots === most
         ? "the encoder did not keep up"
         : `all encoders (live.encoders: ${admission.limit}) are in use`;
     const plan = planRun(tracks, settings.ladder, {
-      places,
-      why,
-      small: small || admitted.crowded,
-      sound: !lostTooOften,
+      slots,
+      reason,
+      lowCost: small || admitted.isOverLimit,
+      audio: !lostTooOften,
     });
-    const notes = plan?.notes ?? [`The broadcast must be transcoded for playback, but is not: ${why}.`];
-    note?.(session.id, notes);
+    const notes = plan?.notes ?? [`The broadcast must be transcoded for playback, but is not: ${reason}.`];
+    setNotes?.(session.id, notes);
     log.info(
       { renditions: plan?.renditions.map(({ name }) => name) ?? [], notes },
       plan === undefined ? "live: broadcast cannot be packaged" : "live: encoder started",
@@ -117,7 +117,7 @@ function makeRuns(
   }
 
   function beginRun(id: string, packet: MediaPacket) {
-    const { tracks, started } = coming!;
+    const { tracks, started } = source!;
     const zero = packet.dts;
     const plan = planOf(tracks);
     next = undefined;
@@ -142,19 +142,19 @@ function makeRuns(
       partMs: settings.part_ms,
       first: packet,
       onLost: (reason, message) => {
-        if (now?.run === made) lost(reason, message, plan);
+        if (active?.run === made) lost(reason, message, plan);
       },
     });
-    now = { run: made, zero };
+    active = { run: made, zero };
   }
 
   function lost(why: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
     if (why === "failed") lostAt = [...lostAt.slice(-MAX_LOST), clock.now()];
     // The encoder is slower than the input: drop a rendition, or reduce the frame size if there is only one.
     else if (rungs.length === 1 && needsEncoder && !small) small = true;
-    else mostRungs = Math.max(0, rungs.length - 1);
+    else maxRungs = Math.max(0, rungs.length - 1);
     renew = true;
-    session.wantKeyFrame();
+    session.requestKeyFrame();
     log.warn({ why, message }, "live: encoder exited, restarting at the next key frame");
   }
 

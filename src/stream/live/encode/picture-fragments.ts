@@ -2,7 +2,7 @@ import { writeFragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 
 /** A video frame to be put into a fragment. Times in ticks of 1/90,000 of a second. */
-interface Picture {
+interface VideoFrame {
   /** Decoding time. */
   time: number;
   /** Offset from decoding to presentation. */
@@ -15,28 +15,28 @@ interface Picture {
  * Groups video frames into fragments: a fragment ends before the next frame would exceed its length, and before a key
  * frame.
  */
-interface PictureFragments {
-  add(picture: Picture): void;
+interface VideoFragments {
+  add(picture: VideoFrame): void;
   /** Emits the remaining frames. */
   end(): void;
 }
 
 /** Represents milliseconds and 90 kHz clocks exactly. */
-export const PICTURE_TICKS = 90_000;
-export const pictureTicks = (microseconds: number): number => Math.round((microseconds * PICTURE_TICKS) / 1_000_000);
+export const VIDEO_TIMESCALE = 90_000;
+export const toVideoTicks = (microseconds: number): number => Math.round((microseconds * VIDEO_TIMESCALE) / 1_000_000);
 /** Duration of a frame when unknown. */
-const SOME_DURATION = PICTURE_TICKS / 25;
+const SOME_DURATION = VIDEO_TIMESCALE / 25;
 /** More frames than a fragment holds at the maximum frame rate: streams whose clock does not advance are cut too. */
 const MAX_PICTURES = 240;
 export const TRACK = 1;
 /** Tolerance for timestamps rounded to milliseconds; without it, every second fragment would be one frame short. */
-const ROUNDING = (2 * PICTURE_TICKS) / 1000;
+const ROUNDING = (2 * VIDEO_TIMESCALE) / 1000;
 
 /**
  * A frame lasts until the next one, so its duration is exact, and a fragment is emitted one frame after the last frame
  * in it has arrived.
  */
-export function createPictureFragments({
+export function createVideoFragments({
   rendition,
   partMs,
   onFragment,
@@ -44,13 +44,13 @@ export function createPictureFragments({
   rendition: string;
   partMs: number;
   onFragment(fragment: LiveFragment): void;
-}): PictureFragments {
-  const part = (partMs * PICTURE_TICKS) / 1000 + ROUNDING;
-  let pictures: (Picture & { duration: number })[] = [];
+}): VideoFragments {
+  const part = (partMs * VIDEO_TIMESCALE) / 1000 + ROUNDING;
+  let pictures: (VideoFrame & { duration: number })[] = [];
   let sequence = 0;
   let duration = SOME_DURATION;
 
-  function cut(next?: Picture) {
+  function cut(next?: VideoFrame) {
     const [first] = pictures;
     if (first === undefined) return;
     const samples = pictures.map(({ duration: lasts, data, shift, key }) => ({
@@ -65,13 +65,13 @@ export function createPictureFragments({
     pictures = [];
     onFragment({
       rendition,
-      time: first.time / PICTURE_TICKS,
-      duration: lasts / PICTURE_TICKS,
+      time: first.time / VIDEO_TIMESCALE,
+      duration: lasts / VIDEO_TIMESCALE,
       key: first.key,
-      offset: first.shift / PICTURE_TICKS,
+      offset: first.shift / VIDEO_TIMESCALE,
       frames: samples.length,
       bytes,
-      ...(next?.key === true && { nextKey: (next.time + next.shift) / PICTURE_TICKS }),
+      ...(next?.key === true && { nextKey: (next.time + next.shift) / VIDEO_TIMESCALE }),
     });
   }
 

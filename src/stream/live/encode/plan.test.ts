@@ -4,7 +4,7 @@ import type { LiveTracks } from "../packets.ts";
 import { createAdmission } from "./admission.ts";
 import { createKeyTimes } from "./key-times.ts";
 import { planRun, encoderDemand } from "./plan.ts";
-import { createWaitingLine } from "./waiting-line.ts";
+import { createTaskQueue } from "./waiting-line.ts";
 
 const avc = (profile: number) => Buffer.from([1, profile, 0, 31, 0xff, 0xe1, 0, 0]);
 const video = (width: number, height: number, more: Partial<NonNullable<LiveTracks["video"]>> = {}) => ({
@@ -18,8 +18,8 @@ const aac = { codec: "aac" as const, config: Buffer.from("1190", "hex"), sampleR
 const opus = { codec: "opus" as const, config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 };
 const LADDER: ["720p", "360p"] = ["720p", "360p"];
 
-const planned = (tracks: LiveTracks, { places = 9, small = false, sound = true } = {}) => {
-  const plan = planRun(tracks, LADDER, { places, small, sound, why: "so it is" });
+const planned = (tracks: LiveTracks, { slots = 9, lowCost = false, audio = true } = {}) => {
+  const plan = planRun(tracks, LADDER, { slots, lowCost, audio, reason: "so it is" });
   return (
     plan && {
       names: plan.renditions.map(({ name, width, height, codecs }) =>
@@ -41,14 +41,14 @@ test("passes the source through and adds smaller renditions while slots are free
     keyFrames: "source",
     notes: [],
   });
-  assert.deepEqual(planned({ video: video(1080, 1920), audio: aac }, { places: 1 }), {
+  assert.deepEqual(planned({ video: video(1080, 1920), audio: aac }, { slots: 1 }), {
     names: ["source 1080x1920 avc1.64001f", "360p 360x640 avc1.64001f", "audio mp4a.40.2"],
     rungs: 1,
     sound: false,
     keyFrames: "source",
     notes: ["720p is not encoded: so it is."],
   });
-  assert.deepEqual(planned({ video: video(1920, 1080) }, { places: 0 })!.notes, [
+  assert.deepEqual(planned({ video: video(1920, 1080) }, { slots: 0 })!.notes, [
     "360p and 720p are not encoded: so it is.",
   ]);
   assert.deepEqual(planned({ video: video(640, 360), audio: aac })!.names, [
@@ -67,8 +67,8 @@ test("encodes VP8, 10-bit H.264 and Opus, which players do not support; offers n
     keyFrames: "encoder",
     notes: [],
   });
-  assert.deepEqual(planned(vp8, { places: 1, small: true })!.names, ["source 640x360 avc1.64001f", "audio mp4a.40.2"]);
-  assert.equal(planned(vp8, { places: 0 }), undefined);
+  assert.deepEqual(planned(vp8, { slots: 1, lowCost: true })!.names, ["source 640x360 avc1.64001f", "audio mp4a.40.2"]);
+  assert.equal(planned(vp8, { slots: 0 }), undefined);
   assert.deepEqual(encoderDemand(vp8, LADDER), { wanted: 2, needed: 1 });
   assert.equal(planned({ video: video(1280, 720, { config: avc(110) }) })!.keyFrames, "encoder");
   assert.deepEqual(planned({ video: video(320, 180), audio: opus }), {
@@ -78,14 +78,14 @@ test("encodes VP8, 10-bit H.264 and Opus, which players do not support; offers n
     keyFrames: "source",
     notes: [],
   });
-  assert.deepEqual(planned({ video: video(320, 180), audio: opus }, { sound: false }), {
+  assert.deepEqual(planned({ video: video(320, 180), audio: opus }, { audio: false }), {
     names: ["source 320x180 avc1.64001f"],
     rungs: 0,
     sound: false,
     keyFrames: "source",
     notes: ["There is no audio: so it is."],
   });
-  assert.equal(planned({ audio: opus }, { sound: false }), undefined);
+  assert.equal(planned({ audio: opus }, { audio: false }), undefined);
   assert.deepEqual(planned({ audio: aac })!.names, ["audio mp4a.40.2"]);
   // Six channels, and frames of 960 samples.
   for (const config of ["11b0", "1194"])
@@ -100,20 +100,20 @@ test("passes HEVC and AV1 through and always adds an H.264 rendition", () => {
     }),
     audio: aac,
   });
-  const h264 = (tracks: LiveTracks, more?: { places?: number; small?: boolean }) =>
+  const h264 = (tracks: LiveTracks, more?: { slots?: number; lowCost?: boolean }) =>
     planned(tracks, more)!.names.filter((name) => name.includes("avc1"));
   assert.match(planned(hevc(640, 360))!.names[0]!, /^source 640x360 hvc1/);
   assert.deepEqual(h264(hevc(640, 360)), ["360p 640x360 avc1.64001f"]);
   assert.deepEqual(h264(hevc(319, 181)), ["182p 320x182 avc1.64001f"]);
   assert.deepEqual(h264(hevc(1920, 1080)), ["720p 1280x720 avc1.640020", "360p 640x360 avc1.64001f"]);
-  assert.deepEqual(h264(hevc(1920, 1080), { places: 1 }), ["360p 640x360 avc1.64001f"]);
+  assert.deepEqual(h264(hevc(1920, 1080), { slots: 1 }), ["360p 640x360 avc1.64001f"]);
   // Unknown size: the encoder keeps the source resolution.
   assert.deepEqual(h264(hevc(0, 0)), ["h264 avc1.640033"]);
   assert.equal(planned(hevc(640, 360))!.keyFrames, "source");
   assert.deepEqual(encoderDemand(hevc(640, 360), LADDER), { wanted: 1, needed: 1 });
   assert.deepEqual(encoderDemand(hevc(1920, 1080), LADDER), { wanted: 2, needed: 1 });
   assert.deepEqual(encoderDemand({ video: video(640, 360) }, LADDER), { wanted: 0, needed: 0 });
-  assert.deepEqual(planned(hevc(640, 360), { places: 0 }), {
+  assert.deepEqual(planned(hevc(640, 360), { slots: 0 }), {
     names: [planned(hevc(640, 360))!.names[0]!, "audio mp4a.40.2"],
     rungs: 0,
     sound: false,
@@ -126,12 +126,12 @@ test("grants free slots, grants required ones up to twice the limit, and reclaim
   const admission = createAdmission({ encoders: 2 });
   const first = admission.admit(1);
   const second = admission.admit(2);
-  assert.deepEqual([first.places, second.places, second.crowded], [1, 1, false]);
-  assert.equal(admission.admit(2).places, 0);
+  assert.deepEqual([first.slots, second.slots, second.isOverLimit], [1, 1, false]);
+  assert.equal(admission.admit(2).slots, 0);
   const needed = admission.admit(3, 1);
-  assert.deepEqual([needed.places, needed.crowded], [1, true]);
-  assert.equal(admission.admit(1, 1).places, 1);
-  assert.equal(admission.admit(1, 1).places, 0);
+  assert.deepEqual([needed.slots, needed.isOverLimit], [1, true]);
+  assert.equal(admission.admit(1, 1).slots, 1);
+  assert.equal(admission.admit(1, 1).slots, 0);
   assert.equal(admission.inUse(), 4);
   first.release();
   first.release();
@@ -156,14 +156,14 @@ test("selects key frames of the source as key frames of renditions, and no other
 
 test("a task queue waits for its holder, preserves the order, and stays within its limit", async () => {
   const done: number[] = [];
-  const line = createWaitingLine(10);
+  const line = createTaskQueue(10);
   const first = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();
   line.push(() => done.push(0));
-  line.hold(first.promise);
+  line.waitFor(first.promise);
   line.push(() => {
     done.push(1);
-    line.hold(second.promise);
+    line.waitFor(second.promise);
     line.push(() => done.push(2), 1);
   }, 1);
   line.push(() => done.push(3), 9);
@@ -174,10 +174,10 @@ test("a task queue waits for its holder, preserves the order, and stays within i
   await first.promise;
   await Promise.resolve();
   assert.deepEqual(done, [0, 1]);
-  assert.equal(line.held(), true);
+  assert.equal(line.isWaiting(), true);
   second.resolve();
   await second.promise;
   await Promise.resolve();
   assert.deepEqual(done, [0, 1, 2, 3, 4]);
-  assert.equal(line.held(), false);
+  assert.equal(line.isWaiting(), false);
 });

@@ -1,5 +1,5 @@
 import type { Settings } from "../../../kernel/settings.ts";
-import { capOf } from "../../probe/index.ts";
+import { bitrateCapOf } from "../../probe/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveTracks, LiveVideoTrack } from "../packets.ts";
 import { type AudioOffer, audioOffer, type VideoOffer, videoOffer } from "./offer.ts";
@@ -62,55 +62,59 @@ export function encoderDemand(
     : { wanted: Math.max(1, smaller), needed: 1 };
 }
 
-interface Allowed {
+interface RunLimits {
   /** Maximum number of rungs to encode. */
-  places: number;
+  slots: number;
   /** Encode at the lowest cost. */
-  small: boolean;
+  lowCost: boolean;
   /** True if audio may be encoded; it does not require a slot. */
-  sound: boolean;
+  audio: boolean;
   /** Reason for the limited number of renditions: the end of a sentence. */
-  why: string;
+  reason: string;
 }
 
 /** Undefined: nothing can be offered. */
 export function planRun(
   tracks: LiveTracks,
   ladder: Settings["live"]["ladder"],
-  { places, small, sound: soundAllowed, why }: Allowed,
+  { slots, lowCost, audio: soundAllowed, reason }: RunLimits,
 ): Plan | undefined {
   const video = tracks.video && videoOffer(tracks.video);
   const audio = tracks.audio && audioOffer(tracks.audio);
-  const anew = tracks.video !== undefined && video === undefined;
-  const soundAnew = tracks.audio !== undefined && audio === undefined;
-  const mute = soundAnew && !soundAllowed;
-  if ((anew && places === 0) || (mute && tracks.video === undefined)) return undefined;
-  const full = anew ? [rung(SOURCE, tracks.video!, small ? SMALL : LARGEST)] : [];
+  const needsVideoEncode = tracks.video !== undefined && video === undefined;
+  const needsAudioEncode = tracks.audio !== undefined && audio === undefined;
+  const isMuted = needsAudioEncode && !soundAllowed;
+  if ((needsVideoEncode && slots === 0) || (isMuted && tracks.video === undefined)) return undefined;
+  const full = needsVideoEncode ? [rung(SOURCE, tracks.video!, lowCost ? SMALL : LARGEST)] : [];
   const smaller = tracks.video === undefined ? [] : below(tracks.video, ladder);
-  const made = smaller.slice(0, Math.max(0, places - full.length));
+  const made = smaller.slice(0, Math.max(0, slots - full.length));
   const left = smaller.slice(made.length);
   const needsH264 = tracks.video !== undefined && video !== undefined && !isPlayedEverywhere(tracks.video);
-  const same = needsH264 && smaller.length === 0 && places > 0 ? [inH264(tracks.video!, small ? SMALL : LARGEST)] : [];
+  const same = needsH264 && smaller.length === 0 && slots > 0 ? [inH264(tracks.video!, lowCost ? SMALL : LARGEST)] : [];
   const rungs = [...full, ...same, ...made.map((short) => rung(`${short}p`, tracks.video!, short)).toReversed()];
-  const heard = audio ? [sound(audio.codecs, audio.channels)] : soundAnew && !mute ? [sound("mp4a.40.2", 2)] : [];
-  const renditions = [...(video ? [offered(video)] : []), ...rungs.map(encoded), ...heard];
+  const audioRenditions = audio
+    ? [liveAudioRendition(audio.codecs, audio.channels)]
+    : needsAudioEncode && !isMuted
+      ? [liveAudioRendition("mp4a.40.2", 2)]
+      : [];
+  const renditions = [...(video ? [offered(video)] : []), ...rungs.map(encoded), ...audioRenditions];
   return {
     renditions,
-    needsEncoder: anew || needsH264,
-    keyFrames: anew ? "encoder" : "source",
-    encode: { rungs, audio: soundAnew && !mute },
+    needsEncoder: needsVideoEncode || needsH264,
+    keyFrames: needsVideoEncode ? "encoder" : "source",
+    encode: { rungs, audio: needsAudioEncode && !isMuted },
     notes: [
       ...(left.length === 0
         ? []
         : [
-            `${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not encoded: ${why}.`,
+            `${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not encoded: ${reason}.`,
           ]),
       ...(needsH264 && rungs.length === 0
         ? [
-            `No H.264 rendition is encoded: ${why}. Players that do not support ${tracks.video!.codec.toUpperCase()} cannot play the broadcast.`,
+            `No H.264 rendition is encoded: ${reason}. Players that do not support ${tracks.video!.codec.toUpperCase()} cannot play the broadcast.`,
           ]
         : []),
-      ...(mute ? [`There is no audio: ${why}.`] : []),
+      ...(isMuted ? [`There is no audio: ${reason}.`] : []),
     ],
     ...(video && { video }),
     ...(audio && { audio }),
@@ -140,10 +144,10 @@ const even = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
 
 function rung(name: string, { width, height }: LiveVideoTrack, most: number): Rung {
   const own = Math.min(width, height);
-  if (own === 0) return { name, bitrate: capOf(LARGEST), level: LEVELS.at(-1)![0] };
+  if (own === 0) return { name, bitrate: bitrateCapOf(LARGEST), level: LEVELS.at(-1)![0] };
   const scale = Math.min(1, most / own);
   const size = { width: even(width * scale), height: even(height * scale) };
-  return { name, ...size, bitrate: capOf(Math.min(size.width, size.height)), level: levelOf(size) };
+  return { name, ...size, bitrate: bitrateCapOf(Math.min(size.width, size.height)), level: levelOf(size) };
 }
 
 function levelOf({ width, height }: { width: number; height: number }): number {
@@ -156,7 +160,7 @@ const hasSize = ({ width, height }: { width?: number; height?: number }) =>
 
 /** The publisher's bitrate is not known in advance; it is estimated from the frame size. */
 function offered(offer: VideoOffer): LiveRendition {
-  const average = capOf(Math.min(offer.width, offer.height) || LARGEST);
+  const average = bitrateCapOf(Math.min(offer.width, offer.height) || LARGEST);
   return {
     name: SOURCE,
     kind: "video",
@@ -178,7 +182,7 @@ function encoded({ name, bitrate, level, ...size }: Rung): LiveRendition {
   };
 }
 
-const sound = (codecs: string, channels: number): LiveRendition => ({
+const liveAudioRendition = (codecs: string, channels: number): LiveRendition => ({
   name: AUDIO,
   kind: "audio",
   codecs,

@@ -4,9 +4,9 @@ import type { MediaTools } from "../../media/index.ts";
 import type { LiveFragment, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { createEncoder, type RenditionEncoder } from "./encoder.ts";
-import { createPictureFragments, PICTURE_TICKS, pictureTicks, TRACK } from "./picture-fragments.ts";
+import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
 import { AUDIO, type Plan, SOURCE } from "./plan.ts";
-import { createSoundFragments } from "./sound-fragments.ts";
+import { createAudioFragments } from "./sound-fragments.ts";
 
 interface RunDeps {
   tools: Pick<MediaTools, "live">;
@@ -40,10 +40,10 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
     sink.end();
   };
   const { video, audio, encode } = plan;
-  const pictures = video && createPictureFragments({ rendition: SOURCE, partMs, onFragment });
+  const pictures = video && createVideoFragments({ rendition: SOURCE, partMs, onFragment });
   const sounds =
     audio &&
-    createSoundFragments({
+    createAudioFragments({
       rendition: AUDIO,
       partMs,
       sampleRate: audio.sampleRate,
@@ -57,7 +57,7 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
       writeInit({
         id: TRACK,
         handler: "vide",
-        timescale: PICTURE_TICKS,
+        timescale: VIDEO_TIMESCALE,
         width: video.width,
         height: video.height,
         description: video.entry,
@@ -94,7 +94,7 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
   /** Ends audio fragments at the key frames of the leading video rendition. Times in microseconds. */
   function followedBy(shown: number, decoded: number, key: boolean): void {
     if (key) for (const audioFragments of [sounds, encoder]) audioFragments?.cutAt(shown);
-    for (const audioFragments of [sounds, encoder]) audioFragments?.videoAt(decoded);
+    for (const audioFragments of [sounds, encoder]) audioFragments?.setVideoTime(decoded);
   }
 
   return {
@@ -102,8 +102,8 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
       const { kind, dts, pts, key, data } = packet;
       if (kind === "audio") sounds?.add(dts, data);
       else {
-        const time = pictureTicks(dts);
-        pictures?.add({ time, shift: pictureTicks(pts) - time, key, data });
+        const time = toVideoTicks(dts);
+        pictures?.add({ time, shift: toVideoTicks(pts) - time, key, data });
         if (pictures) followedBy(pts, dts, key);
       }
       encoder?.packet(packet);

@@ -3,7 +3,7 @@ import type { LiveFragment } from "../fragments.ts";
 import { TRACK } from "./picture-fragments.ts";
 
 /** Groups audio frames into fragments. Times are counted in samples and follow the average packet times. */
-interface SoundFragments {
+interface AudioFragments {
   /** `time`: microseconds, with the jitter of the packet times. */
   add(time: number, data: Buffer): void;
   /** Reports a video key frame presented at `time` (microseconds). A fragment ends there, because a segment may. */
@@ -12,12 +12,12 @@ interface SoundFragments {
    * Confirms that all key frames presented before `time` (microseconds) have been reported. With `followsVideo`, frames
    * wait for this.
    */
-  videoAt(time: number): void;
+  setVideoTime(time: number): void;
   /** Emits the remaining frames. */
   end(): void;
 }
 
-interface SoundFragmentsOptions {
+interface AudioFragmentsOptions {
   rendition: string;
   partMs: number;
   /** Ticks per second. */
@@ -47,14 +47,14 @@ const MAX_WAIT_FOR_CUT_SECONDS = 2;
 const MAX_WAIT_SECONDS = 2;
 const MAX_WAITING = 500;
 
-export function createSoundFragments({
+export function createAudioFragments({
   rendition,
   partMs,
   sampleRate,
   frame,
   followsVideo = false,
   onFragment,
-}: SoundFragmentsOptions): SoundFragments {
+}: AudioFragmentsOptions): AudioFragments {
   const part = (partMs * sampleRate) / 1000;
   const gap = GAP_SECONDS * sampleRate;
   let samples: { duration: number; size: number; shift: number; sync: boolean }[] = [];
@@ -153,7 +153,7 @@ export function createSoundFragments({
       if (at !== undefined && key > at - frame / 2 && key < at + MAX_WAIT_FOR_CUT_SECONDS * sampleRate) cuts.push(key);
       settle();
     },
-    videoAt(time) {
+    setVideoTime(time) {
       reached = Math.max(reached, (time * sampleRate) / 1_000_000);
       settle();
       release();

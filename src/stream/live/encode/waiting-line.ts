@@ -1,18 +1,18 @@
 /** Runs tasks in order, even if a task has to wait. */
-interface WaitingLine {
+interface TaskQueue {
   /**
    * Runs the task immediately, or after the current hold. `bytes`: the memory it uses; the task is dropped if too much
    * is queued.
    */
   push(what: () => void, bytes?: number): void;
   /** Later tasks wait for `until`, which must not reject. */
-  hold(until: Promise<void>): void;
-  held(): boolean;
+  waitFor(until: Promise<void>): void;
+  isWaiting(): boolean;
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
 
-export function createWaitingLine(mostBytes = MAX_BYTES): WaitingLine {
+export function createTaskQueue(mostBytes = MAX_BYTES): TaskQueue {
   let waiting: { what: () => void; bytes: number }[] = [];
   let size = 0;
   let holding = false;
@@ -26,8 +26,8 @@ export function createWaitingLine(mostBytes = MAX_BYTES): WaitingLine {
 
   return {
     push,
-    held: () => holding,
-    hold(until) {
+    isWaiting: () => holding,
+    waitFor(until) {
       holding = true;
       void until.then(() => {
         holding = false;

@@ -1,7 +1,7 @@
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 
 /** Announces the tracks of a broadcast once all are known, and later changes immediately. */
-interface FirstTracks {
+interface TrackAnnouncer {
   /** The tracks that the publisher announces. Default: both. */
   expect(kinds: { video: boolean; audio: boolean }): void;
   /** A new track is known, or one has changed. */
@@ -19,13 +19,13 @@ const MAX_OCTETS = 4 * 1024 * 1024;
  * Otherwise each broadcast would begin with an audio-only or video-only run, because the configurations arrive one
  * after the other.
  */
-export function createFirstTracks({
+export function createTrackAnnouncer({
   configure,
   write,
 }: {
   configure(tracks: LiveTracks): void;
   write(packet: MediaPacket): void;
-}): FirstTracks {
+}): TrackAnnouncer {
   let expected = { video: true, audio: true };
   let tracks: LiveTracks = {};
   let waiting: MediaPacket[] | undefined = [];

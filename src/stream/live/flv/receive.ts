@@ -3,16 +3,16 @@ import {
   readAudio,
   readTags,
   readVideo,
-  soundOfAac,
-  soundOfMp3,
-  soundOfOpus,
+  aacFormat,
+  mp3Format,
+  opusFormat,
   type FlvAudio,
   type FlvVideo,
 } from "../../../protocol/flv/index.ts";
 import { MESSAGE, readMetadata, type RtmpMessage } from "../../../protocol/rtmp/index.ts";
 import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "../packets.ts";
 import type { Publication } from "../publish.ts";
-import { createFirstTracks } from "./first-tracks.ts";
+import { createTrackAnnouncer } from "./first-tracks.ts";
 import { readVideoConfig, type VideoConfig } from "./video-config.ts";
 import { withLongLengths } from "./lengths.ts";
 
@@ -26,17 +26,20 @@ export interface FlvReceiver {
   end(): void;
 }
 
-type Taker = Pick<Publication, "configure" | "unsupported" | "write" | "lost">;
+type PacketTarget = Pick<Publication, "configure" | "unsupported" | "write" | "lost">;
 
 /** Video and audio before their configuration are dropped and counted. */
-export function createFlvReceiver(publication: Taker): FlvReceiver {
+export function createFlvReceiver(publication: PacketTarget): FlvReceiver {
   let config: VideoConfig | undefined;
   let video: LiveVideoTrack | undefined;
   let audio: LiveAudioTrack | undefined;
   /** Frame size announced by the publisher, for configurations that have none. */
   let size = { width: 0, height: 0 };
   let clock: number | undefined;
-  const first = createFirstTracks({ configure: (tracks) => publication.configure(tracks), write: publication.write });
+  const first = createTrackAnnouncer({
+    configure: (tracks) => publication.configure(tracks),
+    write: publication.write,
+  });
 
   const tracks = (): LiveTracks => ({ ...(video && { video }), ...(audio && { audio }) });
 
@@ -60,7 +63,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
 
   function setAudio(codec: LiveAudioTrack["codec"], bytes: Buffer) {
     if (audio !== undefined && audio.codec === codec && audio.config.equals(bytes)) return;
-    const sound = codec === "aac" ? soundOfAac(bytes) : soundOfOpus(bytes);
+    const sound = codec === "aac" ? aacFormat(bytes) : opusFormat(bytes);
     if (sound === undefined)
       throw publication.unsupported("audio", "AAC without a sample rate or channel count in its configuration");
     audio = { codec, config: bytes, ...sound };
@@ -86,7 +89,7 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
 
   /** Every frame repeats the format. */
   function setMp3(data: Buffer) {
-    const sound = soundOfMp3(data);
+    const sound = mp3Format(data);
     if (
       sound === undefined ||
       (audio?.codec === "mp3" && audio.sampleRate === sound.sampleRate && audio.channels === sound.channels)

@@ -1,4 +1,4 @@
-import { frameHead, pictureHead, writeAudioConfig, writeVideoConfig } from "../../../protocol/flv/index.ts";
+import { audioFrameHeader, videoFrameHeader, writeAudioConfig, writeVideoConfig } from "../../../protocol/flv/index.ts";
 import { type AmfObject, MESSAGE } from "../../../protocol/rtmp/index.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSubscriber } from "../session.ts";
@@ -18,8 +18,8 @@ const NOTHING = Buffer.alloc(0);
 
 const headOf = ({ kind, key, dts, pts }: MediaPacket, { video, audio }: LiveTracks): Buffer =>
   kind === "audio"
-    ? frameHead(audio!.codec)
-    : pictureHead(video!.codec, { key, composition: Math.round(pts / 1000) - Math.round(dts / 1000) });
+    ? audioFrameHeader(audio!.codec)
+    : videoFrameHeader(video!.codec, { key, composition: Math.round(pts / 1000) - Math.round(dts / 1000) });
 
 /** Gap between the last packet of a run and the first packet of the next one. */
 const STEP_MS = 40;

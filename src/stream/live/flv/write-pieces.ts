@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 
 /** Writes several buffers, in one system call if possible. Does nothing if the stream is closed. */
-export function writePieces(to: Writable, pieces: readonly Buffer[]): void {
+export function writeBuffers(to: Writable, pieces: readonly Buffer[]): void {
   if (!to.writable) return;
   if (pieces.length > 1) to.cork();
   for (const piece of pieces) to.write(piece);

@@ -1,7 +1,7 @@
 import type { Log } from "../../../kernel/index.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { LAG_LIMIT, type LiveSubscriber } from "../session.ts";
-import { createPictureGroup } from "./picture-group.ts";
+import { createGopBuffer } from "./picture-group.ts";
 
 interface FanOut {
   run(tracks: LiveTracks, run: { id: string; started: number }): void;
@@ -15,25 +15,25 @@ interface Listener {
   /**
    * The subscriber is too slow, or earlier packets have been discarded: it receives nothing until the next key frame.
    */
-  waits: boolean;
-  gone: boolean;
+  needsKeyFrame: boolean;
+  isRemoved: boolean;
 }
 
 /** Delivers packets to subscribers, and never waits for any of them. */
 export function createFanOut(log: Log): FanOut {
   /** Replaced on every change: a subscriber added while a packet is delivered gets it from the GOP buffer. */
   let listeners: readonly Listener[] = [];
-  const group = createPictureGroup();
+  const group = createGopBuffer();
   let current: { tracks: LiveTracks; run: { id: string; started: number } } | undefined;
   let ended = false;
 
   function leave(listener: Listener) {
-    listener.gone = true;
+    listener.isRemoved = true;
     listeners = listeners.filter((other) => other !== listener);
   }
 
   function dismiss(listener: Listener) {
-    if (listener.gone) return;
+    if (listener.isRemoved) return;
     leave(listener);
     try {
       listener.subscriber.end();
@@ -51,7 +51,7 @@ export function createFanOut(log: Log): FanOut {
   }
 
   function name(listener: Listener, { tracks, run }: NonNullable<typeof current>) {
-    if (listener.gone) return;
+    if (listener.isRemoved) return;
     try {
       listener.subscriber.tracks(tracks, run);
     } catch (err) {
@@ -60,12 +60,12 @@ export function createFanOut(log: Log): FanOut {
   }
 
   function give(listener: Listener, packet: MediaPacket, starts: boolean) {
-    if (listener.gone) return;
+    if (listener.isRemoved) return;
     const { subscriber } = listener;
     try {
-      if (subscriber.lag !== undefined && subscriber.lag() > LAG_LIMIT) listener.waits = true;
-      else if (starts) listener.waits = false;
-      if (!listener.waits) subscriber.packet(packet);
+      if (subscriber.lag !== undefined && subscriber.lag() > LAG_LIMIT) listener.needsKeyFrame = true;
+      else if (starts) listener.needsKeyFrame = false;
+      if (!listener.needsKeyFrame) subscriber.packet(packet);
     } catch (err) {
       failed(listener, err);
     }
@@ -78,9 +78,9 @@ export function createFanOut(log: Log): FanOut {
   return {
     run(tracks, run) {
       current = { tracks, run };
-      group.clear({ sound: tracks.video === undefined });
+      group.clear({ audioOnly: tracks.video === undefined });
       for (const listener of listeners) {
-        listener.waits = true;
+        listener.needsKeyFrame = true;
         name(listener, current);
       }
     },
@@ -97,7 +97,7 @@ export function createFanOut(log: Log): FanOut {
       for (const listener of all) dismiss(listener);
     },
     subscribe(subscriber) {
-      const listener: Listener = { subscriber, waits: true, gone: false };
+      const listener: Listener = { subscriber, needsKeyFrame: true, isRemoved: false };
       if (ended) dismiss(listener);
       else {
         listeners = [...listeners, listener];

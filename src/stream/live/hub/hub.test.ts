@@ -11,7 +11,7 @@ const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
 test("records a wrong SRT passphrase once per hour, again after a broadcast, and never during one", async () => {
   const { hub, inputs, publish, states, clock, sessions } = openHub();
   const input = inputs.add("secret");
-  const wrong = () => hub.refused(input, "srt", streamErrors.livePassphraseWrong());
+  const wrong = () => hub.recordRejection(input, "srt", streamErrors.livePassphraseWrong());
   for (let n = 0; n < 4; n++) {
     wrong();
     clock.advance(15 * 60_000 + 1);
@@ -100,7 +100,7 @@ test("changed tracks begin another run, repeated configurations do not", async (
   const publication = await publish("secret");
   publication.configure({ video: H264!, audio: AAC! });
   const wanted: number[] = [];
-  publication.onKeyFrameWanted(() => wanted.push(1));
+  publication.onKeyFrameRequested(() => wanted.push(1));
   const notes = createNotes();
   publication.write(picture(0, { key: true }));
   sessions[0]!.subscribe(notes.subscriber);
@@ -215,7 +215,7 @@ test("health reports rates, key frames, B-frames and losses; reports GOPs over t
     publication.write(sound(ms + 1, 640));
   }
   publication.lost(3);
-  hub.note(sessions[0]!.id, ["720p is not encoded."]);
+  hub.setNotes(sessions[0]!.id, ["720p is not encoded."]);
   assert.deepEqual(sessions[0]!.health(), {
     videoBitrate: 1_000_000,
     audioBitrate: 128_000,
@@ -316,18 +316,18 @@ test("rejects unsupported codecs and specifies their names", async () => {
 });
 
 test("limits the number of publishers, and requests a key frame at most every half second", async () => {
-  const { inputs, publish, clock, sessions } = openHub({ most: 1 });
+  const { inputs, publish, clock, sessions } = openHub({ maxPublishers: 1 });
   inputs.add("one");
   inputs.add("two");
   const publication = await publish("one");
   await assert.rejects(publish("two"), refused("liveTooMany"));
   publication.configure({ video: H264! });
   let wanted = 0;
-  publication.onKeyFrameWanted(() => void wanted++);
+  publication.onKeyFrameRequested(() => void wanted++);
   publication.write(picture(0, { key: true }));
   clock.advance(500);
   for (let i = 0; i < 4; i++) {
-    sessions[0]!.wantKeyFrame();
+    sessions[0]!.requestKeyFrame();
     clock.advance(250);
   }
   assert.equal(wanted, 2);

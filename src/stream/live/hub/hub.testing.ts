@@ -89,8 +89,8 @@ function createStatus() {
   const states: [uid: string, state: LiveState][] = [];
   const errors: [uid: string, code: LiveErrorCode, message: string][] = [];
   const status: LiveStatusLog = {
-    note: async (uid, state) => void states.push([uid, state]),
-    errored: async (uid, code, { message }) => void errors.push([uid, code, message]),
+    recordState: async (uid, state) => void states.push([uid, state]),
+    recordError: async (uid, code, { message }) => void errors.push([uid, code, message]),
   };
   return { status, states, errors };
 }

@@ -1,7 +1,7 @@
 import type { Clock, Log, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { LiveInput, LiveInputDirectory, LiveStatusLog } from "../inputs/port.ts";
-import type { PublishClaim, Publishing, RefusedPublishers } from "../publish.ts";
+import type { PublishClaim, Publishing, RejectedPublishers } from "../publish.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";
 import { createPublication, type OpenPublication } from "./publication.ts";
 
@@ -11,20 +11,20 @@ export interface HubDeps {
   clock: Clock;
   log: Log;
   /** Maximum number of concurrent publishers. Default 1000. */
-  most?: number;
+  maxPublishers?: number;
 }
 
-export interface Hub extends Publishing, RefusedPublishers, LiveSessions {
+export interface Hub extends Publishing, RejectedPublishers, LiveSessions {
   /** Ends the publication of the input and gives the publisher the reason. Without one, does nothing. */
   end(input: string, reason: UserError): void;
   /** Decisions about a session, for its health; replaces earlier notes. */
-  note(session: string, notes: readonly string[]): void;
+  setNotes(session: string, notes: readonly string[]): void;
   /** Ends all publications and accepts no new ones. */
   close(): void;
 }
 
 /** Seconds of silence after which another publisher may replace this one, and after which this one is disconnected. */
-const TAKEN_OVER = 5;
+const TAKEOVER_SECONDS = 5;
 const SILENT = 60;
 const LOOK_EVERY_MS = 10_000;
 /** Encoders retry about every second: rejections are recorded at most once per minute per input. */
@@ -36,7 +36,7 @@ const MAX_REMEMBERED = 1000;
 const WRONG_PASSPHRASE = streamErrors.livePassphraseWrong().kind;
 
 /** Accepts publishers by their keys, one per input, and distributes their packets. */
-export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps): Hub {
+export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: HubDeps): Hub {
   /** Keyed by uid of the input. */
   const open = new Map<string, OpenPublication>();
   const listeners = new Set<(session: LiveSession) => void>();
@@ -76,7 +76,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps):
     for (const uid of open.keys()) await recheck(uid);
   }
 
-  function refused(input: LiveInput, protocol: PublishClaim["protocol"], reason: UserError) {
+  function recordRejection(input: LiveInput, protocol: PublishClaim["protocol"], reason: UserError) {
     const now = clock.now();
     const before = refusedAt.get(input.uid);
     const pause =
@@ -85,16 +85,17 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps):
     if (refusedAt.size >= MAX_REMEMBERED) refusedAt.clear();
     refusedAt.set(input.uid, { at: now, kind: reason.kind });
     status
-      .note(input.uid, "failed_to_connect", { protocol, reason: reason.message })
+      .recordState(input.uid, "failed_to_connect", { protocol, reason: reason.message })
       .catch((err: unknown) => log.error({ err, input: input.uid }, "live: failed to log a rejected publisher"));
   }
 
   function admit(input: LiveInput) {
     const before = open.get(input.uid);
     if (before !== undefined) {
-      if (clock.now() - before.heard() < TAKEN_OVER * 1000) throw streamErrors.liveInputBusy({ seconds: TAKEN_OVER });
-      before.abort(streamErrors.liveReplaced({ seconds: TAKEN_OVER }));
-    } else if (open.size >= most) throw streamErrors.liveTooMany({ limit: most });
+      if (clock.now() - before.lastActiveAt() < TAKEOVER_SECONDS * 1000)
+        throw streamErrors.liveInputBusy({ seconds: TAKEOVER_SECONDS });
+      before.abort(streamErrors.liveReplaced({ seconds: TAKEOVER_SECONDS }));
+    } else if (open.size >= maxPublishers) throw streamErrors.liveTooMany({ limit: maxPublishers });
   }
 
   function announce(session: LiveSession) {
@@ -113,7 +114,8 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps):
     while (!closing.signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, closing.signal);
       for (const at of open.values())
-        if (clock.now() - at.heard() > SILENT * 1000) at.abort(streamErrors.livePublisherSilent({ seconds: SILENT }));
+        if (clock.now() - at.lastActiveAt() > SILENT * 1000)
+          at.abort(streamErrors.livePublisherSilent({ seconds: SILENT }));
     }
   }
   watchSilence().catch(() => {});
@@ -128,7 +130,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps):
       if (input === undefined) throw streamErrors.liveKeyUnknown();
       if (!input.enabled) {
         const reason = streamErrors.liveInputDisabled();
-        refused(input, claim.protocol, reason);
+        recordRejection(input, claim.protocol, reason);
         throw reason;
       }
       admit(input);
@@ -139,7 +141,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps):
         clock,
         log,
         onSession: announce,
-        onRefused: (reason) => refused(input, claim.protocol, reason),
+        onRejected: (reason) => recordRejection(input, claim.protocol, reason),
         onEnd() {
           if (open.get(input.uid) === at) open.delete(input.uid);
         },
@@ -149,7 +151,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps):
       if (changes !== before) void recheck(input.uid);
       return at.publication;
     },
-    refused,
+    recordRejection,
     of: sessionOf,
     all: () => [...open.keys()].flatMap((uid) => sessionOf(uid) ?? []),
     onSession(listener) {
@@ -157,8 +159,8 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubDeps):
       return () => void listeners.delete(listener);
     },
     end: (input, reason) => open.get(input)?.abort(reason),
-    note(session, notes) {
-      for (const at of open.values()) if (at.session()?.id === session) at.note(notes);
+    setNotes(session, notes) {
+      for (const at of open.values()) if (at.session()?.id === session) at.setNotes(notes);
     },
     close() {
       closing.abort();

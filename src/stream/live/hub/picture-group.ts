@@ -1,12 +1,12 @@
 import type { MediaPacket } from "../packets.ts";
 
 /** Packets since the last key frame, for subscribers that start in the middle of a GOP. */
-interface PictureGroup {
+interface GopBuffer {
   add(packet: MediaPacket): void;
   /** Empty if the GOP was too large to store: subscribers then start with the next key frame. */
   packets(): readonly MediaPacket[];
-  /** `sound`: the stream has no video. */
-  clear(options?: { sound?: boolean }): void;
+  /** `audioOnly`: the stream has no video. */
+  clear(options?: { audioOnly?: boolean }): void;
 }
 
 /** Limits of a stored GOP; publishers are advised to shorten GOPs of this length anyway. */
@@ -21,10 +21,10 @@ const MAX_PACKETS = 10_000;
 const MAX_SOUND_MICROSECONDS = 2_000_000;
 const MAX_SOUNDS = 500;
 
-export function createPictureGroup({ mostBytes = MAX_BYTES } = {}): PictureGroup {
+export function createGopBuffer({ mostBytes = MAX_BYTES } = {}): GopBuffer {
   let packets: MediaPacket[] = [];
   let bytes = 0;
-  let onlySound = false;
+  let onlyAudio = false;
 
   function addSound(packet: MediaPacket) {
     const from =
@@ -34,7 +34,7 @@ export function createPictureGroup({ mostBytes = MAX_BYTES } = {}): PictureGroup
 
   return {
     add(packet) {
-      if (onlySound) return addSound(packet);
+      if (onlyAudio) return addSound(packet);
       if (packet.kind === "video" && packet.key) {
         packets = [];
         bytes = 0;
@@ -45,9 +45,9 @@ export function createPictureGroup({ mostBytes = MAX_BYTES } = {}): PictureGroup
         packets = [];
     },
     packets: () => packets,
-    clear({ sound = false } = {}) {
+    clear({ audioOnly = false } = {}) {
       packets = [];
-      onlySound = sound;
+      onlyAudio = audioOnly;
     },
   };
 }

@@ -7,8 +7,8 @@ import type { LiveHealth, LiveSession } from "../session.ts";
 import { adviceFor } from "./advice.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createMeter } from "./meter.ts";
-import { createTimes } from "./times.ts";
-import { refusedTracks, sameTracks } from "./tracks.ts";
+import { createTimestampNormalizer } from "./times.ts";
+import { findInvalidTrack, sameTracks } from "./tracks.ts";
 
 interface PublicationDeps {
   input: LiveInput;
@@ -19,7 +19,7 @@ interface PublicationDeps {
   /** Called when the tracks are known, before the first packet is delivered. */
   onSession(session: LiveSession): void;
   /** The published stream is unsupported. */
-  onRefused(reason: UserError): void;
+  onRejected(reason: UserError): void;
   /** Called once, at the end. */
   onEnd(): void;
 }
@@ -31,12 +31,12 @@ export interface OpenPublication {
   /** Undefined until the first packet. */
   session(): LiveSession | undefined;
   /** Epoch milliseconds of the last activity. */
-  heard(): number;
+  lastActiveAt(): number;
   /** Ends the publication and gives the publisher the reason. */
   abort(reason: UserError): void;
   /** The settings of the input have changed. */
   update(input: LiveInput): void;
-  note(notes: readonly string[]): void;
+  setNotes(notes: readonly string[]): void;
 }
 
 /**
@@ -51,7 +51,7 @@ const WANTED_MS = 500;
  * Consumers buffer a number of seconds on the publisher's clock, which bounds memory only if the clock keeps up with
  * the data: one second may carry at most this many octets, apart from a burst; each packet has a fixed overhead.
  */
-const MAX_IN_A_SECOND = 12_500_000;
+const MAX_OCTETS_PER_SECOND = 12_500_000;
 const MAX_BURST = 64 * 1024 * 1024;
 const PACKET_OCTETS = 256;
 
@@ -62,7 +62,7 @@ export function createPublication({
   clock,
   log: serverLog,
   onSession,
-  onRefused,
+  onRejected,
   onEnd,
 }: PublicationDeps): OpenPublication {
   const id = randomIds.hex();
@@ -71,14 +71,14 @@ export function createPublication({
   const over = new AbortController();
   const meter = createMeter(clock.now);
   const fanOut = createFanOut(log);
-  const wanters = new Set<() => void>();
+  const keyFrameListeners = new Set<() => void>();
   const named = new Set<LiveErrorCode>();
   let input = given;
-  let heard = clock.now();
+  let lastActive = clock.now();
   let wantedAt = -Infinity;
   let announced: LiveTracks | undefined;
   let current: LiveTracks = {};
-  let times: ReturnType<typeof createTimes> | undefined;
+  let times: ReturnType<typeof createTimestampNormalizer> | undefined;
   let session: LiveSession | undefined;
   let notes: readonly string[] = [];
   /** Octets that arrived ahead of their time, and the latest time in the run, in microseconds. */
@@ -90,7 +90,7 @@ export function createPublication({
     named.add(code);
     log.warn({ code }, message);
     status
-      .errored(input.uid, code, { message, session: id, ...codecs })
+      .recordError(input.uid, code, { message, session: id, ...codecs })
       .catch((err: unknown) => log.error({ err }, "live: failed to store the error of a broadcast"));
   }
 
@@ -101,14 +101,14 @@ export function createPublication({
       kind === "video" ? { videoCodec: codec } : { audioCodec: codec },
     );
     const refusal = streamErrors.liveCodecUnsupported({ reason });
-    onRefused(refusal);
+    onRejected(refusal);
     return refusal;
   }
 
-  function wantKeyFrame() {
+  function requestKeyFrame() {
     if (clock.now() - wantedAt < WANTED_MS) return;
     wantedAt = clock.now();
-    for (const listener of wanters) listener();
+    for (const listener of keyFrameListeners) listener();
   }
 
   function beginRun(has: { video: boolean; audio: boolean }) {
@@ -128,7 +128,7 @@ export function createPublication({
       id,
       protocol: claim.protocol,
       started,
-      wantKeyFrame,
+      requestKeyFrame,
       signal: over.signal,
       tracks: () => current,
       health,
@@ -164,15 +164,16 @@ export function createPublication({
   function watchRate({ dts, data }: MediaPacket) {
     const seconds = Math.max(0, dts - furthest) / 1_000_000;
     furthest = Math.max(furthest, dts);
-    early = Math.max(0, early - seconds * MAX_IN_A_SECOND) + data.length + PACKET_OCTETS;
-    if (early > MAX_BURST) abort(streamErrors.liveBitrateOutOfRange({ megabits: (MAX_IN_A_SECOND * 8) / 1_000_000 }));
+    early = Math.max(0, early - seconds * MAX_OCTETS_PER_SECOND) + data.length + PACKET_OCTETS;
+    if (early > MAX_BURST)
+      abort(streamErrors.liveBitrateOutOfRange({ megabits: (MAX_OCTETS_PER_SECOND * 8) / 1_000_000 }));
   }
 
   function finish(reason: UserError) {
     if (over.signal.aborted) return;
     over.abort(reason);
     fanOut.end();
-    wanters.clear();
+    keyFrameListeners.clear();
     if (session !== undefined) log.info({ reason: messageOf(reason) }, "live: publisher disconnected");
     onEnd();
   }
@@ -190,29 +191,29 @@ export function createPublication({
     signal: endController.signal,
     configure(tracks) {
       if (over.signal.aborted) return;
-      heard = clock.now();
-      const refused = refusedTracks(tracks);
+      lastActive = clock.now();
+      const refused = findInvalidTrack(tracks);
       if (refused !== undefined) throw refuse(refused.kind, refused.codec, refused.reason);
       if (announced !== undefined && sameTracks(announced, tracks)) return;
       announced = tracks;
       const kinds = { video: tracks.video !== undefined, audio: tracks.audio !== undefined };
-      if (times === undefined) times = createTimes(kinds);
+      if (times === undefined) times = createTimestampNormalizer(kinds);
       else times.restart(kinds);
-      wantKeyFrame();
+      requestKeyFrame();
     },
     unsupported: (kind, codec) => refuse(kind, codec, `its ${kind} is ${codec.slice(0, 100)}`),
     write(packet) {
       if (over.signal.aborted) return;
-      heard = clock.now();
+      lastActive = clock.now();
       const track = packet.kind === "video" ? announced?.video : announced?.audio;
       if (track === undefined) return meter.dropped();
-      const placed = times!.place(packet);
+      const placed = times!.normalize(packet);
       if (placed === undefined) {
         if (session !== undefined) meter.dropped();
-        if (packet.kind === "video") wantKeyFrame();
+        if (packet.kind === "video") requestKeyFrame();
         return;
       }
-      if (placed.begins !== undefined) beginRun(placed.begins);
+      if (placed.startsRun !== undefined) beginRun(placed.startsRun);
       watchRate(placed.packet);
       // The meter or a subscriber may have ended the broadcast.
       if (over.signal.aborted) return;
@@ -221,7 +222,7 @@ export function createPublication({
       if (packet.kind === "video") watchGroup();
     },
     lost: meter.lost,
-    onKeyFrameWanted: (listener) => void wanters.add(listener),
+    onKeyFrameRequested: (listener) => void keyFrameListeners.add(listener),
     end: (clean) => finish(clean ? streamErrors.livePublisherDone() : streamErrors.livePublisherLost()),
   };
 
@@ -230,8 +231,8 @@ export function createPublication({
     claim,
     abort,
     session: () => (over.signal.aborted ? undefined : session),
-    heard: () => heard,
+    lastActiveAt: () => lastActive,
     update: (changed) => void (input = changed),
-    note: (given) => void (notes = given),
+    setNotes: (given) => void (notes = given),
   };
 }

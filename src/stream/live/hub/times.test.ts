@@ -3,18 +3,19 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import type { MediaPacket } from "../packets.ts";
 import { picture, sound } from "./hub.testing.ts";
-import { createTimes } from "./times.ts";
+import { createTimestampNormalizer } from "./times.ts";
 
 const BOTH = { video: true, audio: true };
 
 /** In short form: "|va" for the beginning of a run with these tracks, then "v40" or "a21". Dropped: "-". */
 function placed(packets: readonly MediaPacket[], kinds = BOTH): string {
-  const times = createTimes(kinds);
+  const times = createTimestampNormalizer(kinds);
   return packets
     .map((packet) => {
-      const at = times.place(packet);
+      const at = times.normalize(packet);
       if (at === undefined) return "-";
-      const begins = at.begins === undefined ? "" : `|${at.begins.video ? "v" : ""}${at.begins.audio ? "a" : ""} `;
+      const begins =
+        at.startsRun === undefined ? "" : `|${at.startsRun.video ? "v" : ""}${at.startsRun.audio ? "a" : ""} `;
       return `${begins}${packet.kind === "video" ? "v" : "a"}${at.packet.dts / 1000}${at.packet.pts === at.packet.dts ? "" : `+${(at.packet.pts - at.packet.dts) / 1000}`}`;
     })
     .join(" ");
@@ -114,11 +115,11 @@ test("arbitrary packets produce complete runs that start at zero, with non-decre
   });
   fc.assert(
     fc.property(fc.array(packet, { maxLength: 60 }), fc.boolean(), fc.boolean(), (packets, video, audio) => {
-      const times = createTimes({ video, audio });
+      const times = createTimestampNormalizer({ video, audio });
       let last: { video: number; audio: number } | undefined;
       for (const { kind, key, dts, pts } of packets) {
         if (kind === "video" ? !video : !audio) continue;
-        const at = times.place({
+        const at = times.normalize({
           kind,
           key: key || kind === "audio",
           dts: dts * 1000,
@@ -126,10 +127,10 @@ test("arbitrary packets produce complete runs that start at zero, with non-decre
           data: Buffer.alloc(1),
         });
         if (at === undefined) continue;
-        if (at.begins !== undefined) {
+        if (at.startsRun !== undefined) {
           assert.equal(at.packet.dts, 0);
           assert.equal(at.packet.key, true);
-          assert.ok(at.begins[kind]);
+          assert.ok(at.startsRun[kind]);
           last = { video: 0, audio: 0 };
         }
         assert.ok(last !== undefined && at.packet.dts >= last[kind] && at.packet.pts >= at.packet.dts);

@@ -1,9 +1,9 @@
 import type { MediaPacket } from "../packets.ts";
 
 /** Maps any publisher clock to run times that start at zero and never decrease. */
-interface Times {
+interface TimestampNormalizer {
   /** The packet with its times on the run timeline; undefined if it must be dropped. */
-  place(packet: MediaPacket): Placed | undefined;
+  normalize(packet: MediaPacket): NormalizedPacket | undefined;
   /** The following packets belong to another run, which begins with the next key frame. */
   restart(kinds: Kinds): void;
 }
@@ -13,15 +13,15 @@ interface Kinds {
   audio: boolean;
 }
 
-interface Placed {
+interface NormalizedPacket {
   packet: MediaPacket;
   /**
    * Set on the first packet of a run, with the tracks of the run: an announced track that does not arrive is omitted.
    */
-  begins?: Kinds;
+  startsRun?: Kinds;
 }
 
-interface Line {
+interface TrackState {
   /** Subtracted from the publisher's times, in microseconds. */
   offset: number;
   /** Decoding time of the last packet on the run timeline. */
@@ -30,7 +30,7 @@ interface Line {
    * How long this track has continued without the other one; a gap counts as one second at most, since both tracks may
    * have it.
    */
-  alone: number;
+  aloneUs: number;
 }
 
 const SECOND = 1_000_000;
@@ -38,22 +38,22 @@ const SECOND = 1_000_000;
 const BACK = 2 * SECOND;
 const FORWARD = 10 * SECOND;
 /** Maximum distance of the first audio and video packets that share a clock. */
-const APART = 10 * SECOND;
+const MAX_TRACK_OFFSET_US = 10 * SECOND;
 /**
  * How long one track continues alone before the other one counts as absent. Longer for video: some cameras send a frame
  * every few seconds.
  */
 const MAX_OF_A_GAP = SECOND;
-const GONE = { video: 10 * SECOND, audio: 5 * SECOND };
+const ABSENT_AFTER_US = { video: 10 * SECOND, audio: 5 * SECOND };
 /** Maximum presentation delay of a frame. */
 const MAX_DELAY = 10 * SECOND;
 
-export function createTimes(announced: Kinds): Times {
+export function createTimestampNormalizer(announced: Kinds): TimestampNormalizer {
   let all = announced;
   /** Tracks of the run; undefined before it begins. */
   let kinds: Kinds | undefined;
   let base = 0;
-  let lines: Partial<Record<MediaPacket["kind"], Line>> = {};
+  let lines: Partial<Record<MediaPacket["kind"], TrackState>> = {};
   /** Start of the audio that is waiting for a first video frame. */
   let waitingSince: number | undefined;
   /** Audio has returned: the next key frame begins a run with it. */
@@ -61,34 +61,34 @@ export function createTimes(announced: Kinds): Times {
 
   const latest = () => Math.max(0, lines.video?.last ?? 0, lines.audio?.last ?? 0);
 
-  function begin(packet: MediaPacket, has: Kinds): Placed {
+  function begin(packet: MediaPacket, has: Kinds): NormalizedPacket {
     kinds = has;
     base = packet.dts;
-    lines = { [packet.kind]: { offset: base, last: 0, alone: 0 } };
+    lines = { [packet.kind]: { offset: base, last: 0, aloneUs: 0 } };
     waitingSince = undefined;
     pending = false;
-    return { packet: { ...packet, dts: 0, pts: delayed(0, packet.pts - base) }, begins: has };
+    return { packet: { ...packet, dts: 0, pts: delayed(0, packet.pts - base) }, startsRun: has };
   }
 
-  function first(packet: MediaPacket): Placed | undefined {
+  function first(packet: MediaPacket): NormalizedPacket | undefined {
     if (packet.kind === "video") return packet.key ? begin(packet, all) : undefined;
     if (!all.video) return begin(packet, all);
     // A run begins with video; if none arrives, with audio.
     waitingSince ??= packet.dts;
     if (packet.dts < waitingSince) waitingSince = packet.dts;
-    return packet.dts - waitingSince > GONE.video ? begin(packet, { video: false, audio: true }) : undefined;
+    return packet.dts - waitingSince > ABSENT_AFTER_US.video ? begin(packet, { video: false, audio: true }) : undefined;
   }
 
   /** Offset of a track, from its first packet in the run. Undefined: the packet precedes the run. */
-  function lineOf(packet: MediaPacket): Line | undefined {
+  function lineOf(packet: MediaPacket): TrackState | undefined {
     const time = packet.dts - base;
     const now = latest();
     // Unrelated clocks: align by arrival.
-    if (Math.abs(time - now) > APART) return { offset: packet.dts - now, last: now, alone: 0 };
-    return time < 0 ? undefined : { offset: base, last: time, alone: 0 };
+    if (Math.abs(time - now) > MAX_TRACK_OFFSET_US) return { offset: packet.dts - now, last: now, aloneUs: 0 };
+    return time < 0 ? undefined : { offset: base, last: time, aloneUs: 0 };
   }
 
-  function onRun(packet: MediaPacket): Placed | undefined {
+  function onRun(packet: MediaPacket): NormalizedPacket | undefined {
     const { kind } = packet;
     if (!kinds![kind]) {
       // The track has arrived or returned: the next key frame begins another run with it.
@@ -109,9 +109,9 @@ export function createTimes(announced: Kinds): Times {
     }
     time = Math.max(time, line.last);
     const other = kind === "video" ? "audio" : "video";
-    line.alone += Math.min(time - line.last, MAX_OF_A_GAP);
-    if (lines[other] !== undefined) lines[other].alone = 0;
-    if (kinds![other] && line.alone > GONE[other]) {
+    line.aloneUs += Math.min(time - line.last, MAX_OF_A_GAP);
+    if (lines[other] !== undefined) lines[other].aloneUs = 0;
+    if (kinds![other] && line.aloneUs > ABSENT_AFTER_US[other]) {
       if (kind === "audio") return begin(packet, { video: false, audio: true });
       if (packet.key) return begin(packet, { video: true, audio: false });
     }
@@ -121,13 +121,13 @@ export function createTimes(announced: Kinds): Times {
     return { packet: { ...packet, dts: time, pts: delayed(time, packet.pts - line.offset) } };
   }
 
-  function jumped(packet: MediaPacket): Placed | undefined {
+  function jumped(packet: MediaPacket): NormalizedPacket | undefined {
     kinds = undefined;
     return first(packet);
   }
 
   return {
-    place(packet) {
+    normalize(packet) {
       if (!Number.isFinite(packet.dts) || !Number.isFinite(packet.pts)) return undefined;
       return kinds === undefined ? first(packet) : onRun(packet);
     },

@@ -5,7 +5,7 @@ const SHORTEST = { h264: 7, hevc: 23, av1: 4, vp8: 0, vp9: 0, aac: 2, opus: 0, m
 const NAMES = { h264: "H.264", hevc: "HEVC", av1: "AV1", vp8: "VP8", vp9: "VP9", aac: "AAC", opus: "Opus", mp3: "MP3" };
 
 /** Returns the invalid property of the announced tracks; undefined if they are valid. */
-export function refusedTracks({
+export function findInvalidTrack({
   video,
   audio,
 }: LiveTracks): { kind: "video" | "audio"; codec: string; reason: string } | undefined {

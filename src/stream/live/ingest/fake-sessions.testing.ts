@@ -68,7 +68,7 @@ export function createFakeSessions(): FakeSessions {
         started: 0,
         tracks: () => tracks,
         signal: over.signal,
-        wantKeyFrame: () => {},
+        requestKeyFrame: () => {},
         health: () => ({
           videoBitrate: 0,
           audioBitrate: 0,
@@ -116,7 +116,7 @@ export function createFakeSessions(): FakeSessions {
           for (const subscriber of subscribers) subscriber.packet(packet);
         },
         lost: (packets) => void (record.lost += packets),
-        onKeyFrameWanted: () => {},
+        onKeyFrameRequested: () => {},
         end(clean) {
           if (record.ended !== undefined) return;
           record.ended = clean ? "clean" : "broken";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../kernel/index.ts";
-import { createRecent } from "../../../kernel/recent.ts";
+import { createReadThroughCache } from "../../../kernel/recent.ts";
 import type { VideoCatalog } from "../../videos/index.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import type { LiveState } from "./port.ts";
@@ -43,6 +43,6 @@ export function createBroadcasts({
     const [video] = await catalog.list(row.account_id, { liveInput: uid, states: ["live-inprogress"], limit: 1 });
     return { live: LIVE.has(row.status), video: video?.uid ?? null };
   }
-  const recent = createRecent<LiveNow>({ read, clock, max: KEPT, freshMs: FRESH_MS });
+  const recent = createReadThroughCache<LiveNow>({ read, clock, max: KEPT, ttlMs: FRESH_MS });
   return { now: recent.get };
 }

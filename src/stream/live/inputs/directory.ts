@@ -1,5 +1,5 @@
 import { type Clock, isHexId } from "../../../kernel/index.ts";
-import { createRecent } from "../../../kernel/recent.ts";
+import { createReadThroughCache } from "../../../kernel/recent.ts";
 import type { Events, Secrets } from "../../../store/index.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import { isKey, isSameHash, keyHash, readSrtStreamId } from "./keys.ts";
@@ -50,7 +50,7 @@ export interface Directory extends LiveInputDirectory {
 
 /** Caches frequent lookups of ingest and playback in memory. */
 export function createDirectory({ table, secrets, events, clock }: DirectoryDeps): Directory {
-  const known = createRecent<Known>({
+  const known = createReadThroughCache<Known>({
     async read(uid) {
       const row = await table.find(uid);
       return (
@@ -64,12 +64,12 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryDeps
     },
     clock,
     max: KEPT,
-    freshMs: FRESH_MS,
+    ttlMs: FRESH_MS,
   });
   const byHash = { publish: uids("publish"), playback: uids("playback") };
 
   function uids(kind: "publish" | "playback") {
-    return createRecent({ read: (hash) => table.uidByKey(kind, hash), clock, max: KEPT, freshMs: FRESH_MS });
+    return createReadThroughCache({ read: (hash) => table.uidByKey(kind, hash), clock, max: KEPT, ttlMs: FRESH_MS });
   }
   function forget(uid: string) {
     known.forget((_, key) => uid === "" || key === uid);

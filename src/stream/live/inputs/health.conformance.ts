@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import type { LiveHealth, LiveSession } from "../session.ts";
-import { createLiveHealthNotes } from "./health.ts";
+import { createLiveHealthReports } from "./health.ts";
 import { liveInputsMigrations } from "./live-table.ts";
 
 const [INPUT, OTHER] = ["1".repeat(32), "2".repeat(32)];
@@ -28,7 +28,7 @@ export function liveHealthConformance(engine: TestEngine): void {
       [OTHER, 50],
     ]);
     const session = (uid: string) => ({ input: { uid }, health: () => health(live.get(uid)!) }) as LiveSession;
-    const taking = createLiveHealthNotes({
+    const taking = createLiveHealthReports({
       db,
       clock,
       log: silentLog,
@@ -37,13 +37,13 @@ export function liveHealthConformance(engine: TestEngine): void {
         of: (uid) => (live.has(uid) ? session(uid) : undefined),
       },
     });
-    const asking = createLiveHealthNotes({ db: await another(), clock, log: silentLog });
+    const asking = createLiveHealthReports({ db: await another(), clock, log: silentLog });
     assert.deepEqual([await taking.of(INPUT), await asking.of(INPUT)], [health(25), undefined]);
-    await taking.tell();
+    await taking.publish();
     assert.deepEqual([await asking.of(INPUT), await asking.of(OTHER)], [health(25), health(50)]);
     live.set(INPUT, 24).delete(OTHER);
     clock.advance(10_000);
-    await taking.tell();
+    await taking.publish();
     assert.deepEqual(
       [await asking.of(INPUT), await asking.of(OTHER), await taking.of(OTHER)],
       [health(24), health(50), health(50)],
@@ -52,7 +52,7 @@ export function liveHealthConformance(engine: TestEngine): void {
     assert.deepEqual([await asking.of(INPUT), await asking.of(OTHER)], [health(24), undefined]);
     live.clear();
     clock.advance(60_000);
-    await taking.tell();
+    await taking.publish();
     assert.deepEqual(
       await db.tables<{ stream_live_health: object }>().selectFrom("stream_live_health").selectAll().execute(),
       [],

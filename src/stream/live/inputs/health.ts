@@ -4,7 +4,7 @@ import type { Db } from "../../../store/index.ts";
 import type { LiveHealth, LiveSessions } from "../session.ts";
 import { createHealthTable } from "./health-table.ts";
 
-interface LiveHealthNotesDeps {
+interface LiveHealthReportsDeps {
   db: Db;
   /** Sessions of this process; absent if it accepts no publishers. */
   sessions?: Pick<LiveSessions, "all" | "of">;
@@ -13,11 +13,11 @@ interface LiveHealthNotesDeps {
 }
 
 /** Health of broadcasts, available in every process, whichever one receives them. */
-export interface LiveHealthNotes {
+export interface LiveHealthReports {
   /** Current if this process receives the broadcast, else a few seconds old; undefined: no publisher. */
   of(input: string): Promise<LiveHealth | undefined>;
   /** Publishes the health to the other processes now. Runs automatically every five seconds once started. */
-  tell(): Promise<void>;
+  publish(): Promise<void>;
   start(): void;
   close(): Promise<void>;
 }
@@ -28,7 +28,7 @@ const FORGET_MS = 60_000;
 /** Rows per statement. */
 const BATCH = 500;
 
-export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNotesDeps): LiveHealthNotes {
+export function createLiveHealthReports({ db, sessions, clock, log }: LiveHealthReportsDeps): LiveHealthReports {
   const table = createHealthTable(db);
   let publishing: Repetition | undefined;
   let reported = false;
@@ -53,7 +53,7 @@ export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNo
       const noted = await table.since(input, clock.now() - FRESH_MS);
       return noted === undefined ? undefined : (JSON.parse(noted) as LiveHealth);
     },
-    tell: write,
+    publish: write,
     start: () => void (publishing ??= every(TELL_MS, write, { name: "live: publication of ingest health", log })),
     close: async () => publishing?.stop(),
   };

@@ -6,7 +6,7 @@ export type InputsTable = ReturnType<typeof createInputsTable>;
 
 const IDEMPOTENT_MS = 6 * 3_600_000;
 /** Expired rows to delete with each insert; the remaining ones are deleted with later inserts. */
-const FORGOTTEN_AT_ONCE = 100;
+const EXPIRED_BATCH = 100;
 
 export function createInputsTable(db: Db) {
   const tables = db.tables<LiveInputTables>();
@@ -100,7 +100,7 @@ export function createInputsTable(db: Db) {
         .select(["account_id", "key_hash"])
         .where("created_at", "<=", created_at - IDEMPOTENT_MS)
         .orderBy("created_at")
-        .limit(FORGOTTEN_AT_ONCE)
+        .limit(EXPIRED_BATCH)
         .execute();
       for (const { account_id: account, key_hash } of old)
         await tx

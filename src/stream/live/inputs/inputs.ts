@@ -4,7 +4,7 @@ import { streamErrors } from "../../errors.ts";
 import { type Directory, inputOf, ownedOf, inputKeyContext } from "./directory.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import { keyHash, newKeys } from "./keys.ts";
-import { changed, checkIdempotencyKey, DEFAULTS, type LiveSettings } from "./rules.ts";
+import { applyChange, checkIdempotencyKey, DEFAULTS, type LiveSettings } from "./rules.ts";
 import type { StatusTable } from "./status-table.ts";
 import type { InputRow } from "./live-table.ts";
 import type { LiveRecording } from "./port.ts";
@@ -64,10 +64,10 @@ export function createOwnedInputs({
   }
 
   return {
-    async create(account, said, { idempotencyKey } = {}) {
+    async create(account, change, { idempotencyKey } = {}) {
       if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
       const [uid, now] = [ids.hex(), clock.now()];
-      const settings = JSON.stringify(changed(DEFAULTS, said, rules));
+      const settings = JSON.stringify(applyChange(DEFAULTS, change, rules));
       const row: InputRow = {
         uid,
         account_id: account,
@@ -91,7 +91,7 @@ export function createOwnedInputs({
     },
     async update(account, uid, change) {
       const owned = await alter(account, uid, (row) => ({
-        settings: JSON.stringify(changed(JSON.parse(row.settings) as LiveSettings, change, rules)),
+        settings: JSON.stringify(applyChange(JSON.parse(row.settings) as LiveSettings, change, rules)),
       }));
       const { requireSignedURLs, allowedOrigins } = change.recording ?? {};
       // Applies all rules in the request, not just changed ones, so that a retry completes a failed update.

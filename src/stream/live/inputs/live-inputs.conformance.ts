@@ -137,7 +137,7 @@ export function liveInputsConformance(engine: TestEngine): void {
       "client_disconnect",
       "failed_to_connect",
     ] as const)
-      await status.note(uid, state);
+      await status.recordState(uid, state);
     const { items } = await inputs.history(A, uid, PAGE);
     assert.deepEqual(items.map(({ state }) => state).toReversed(), [
       "failed_to_connect",
@@ -307,13 +307,13 @@ export function liveInputsConformance(engine: TestEngine): void {
     ] as const;
     for (const state of steps) {
       clock.advance(1);
-      await status.note(uid, state, { protocol: "rtmps", session, reason: "a\0b" });
+      await status.recordState(uid, state, { protocol: "rtmps", session, reason: "a\0b" });
     }
-    await status.errored(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", videoCodec: "vp6", session });
-    await status.errored(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", session });
-    await status.errored(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", session: "6".repeat(32) });
-    await status.note(UNKNOWN_UID, "connected");
-    await status.note("x\0", "connected");
+    await status.recordError(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", videoCodec: "vp6", session });
+    await status.recordError(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", session });
+    await status.recordError(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", session: "6".repeat(32) });
+    await status.recordState(UNKNOWN_UID, "connected");
+    await status.recordState("x\0", "connected");
     assert.deepEqual(
       [(await inputs.get(A, uid)).status, (await inputs.get(A, uid)).statusAt],
       ["failed_to_connect", clock.now()],
@@ -361,11 +361,11 @@ export function liveInputsConformance(engine: TestEngine): void {
     } = await inputs.create(A, {});
     assert.deepEqual(await broadcasts.now(uid), { live: false, video: null });
     assert.equal(await broadcasts.now(UNKNOWN_UID), undefined);
-    await status.note(uid, "connected");
+    await status.recordState(uid, "connected");
     recordings.push(testVideo({ account: A, liveInput: uid, state: "live-inprogress" }));
     clock.advance(1000);
     assert.deepEqual(await broadcasts.now(uid), { live: true, video: recordings[0]!.uid });
-    await status.note(uid, "client_disconnect");
+    await status.recordState(uid, "client_disconnect");
     assert.equal((await broadcasts.now(uid))!.live, true);
     clock.advance(1000);
     assert.deepEqual(await broadcasts.now(uid), { live: false, video: recordings[0]!.uid });
@@ -379,11 +379,11 @@ export function liveInputsConformance(engine: TestEngine): void {
     await db.write(
       db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 498 }),
     );
-    for (let i = 0; i < 4; i++) await status.note(uid, "reconnecting");
+    for (let i = 0; i < 4; i++) await status.recordState(uid, "reconnecting");
     await db.write(
       db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 999 }),
     );
-    await status.note(uid, "connected");
+    await status.recordState(uid, "connected");
     const { items } = await inputs.history(A, uid, { page: 1, perPage: 1000 });
     assert.deepEqual(
       items.map(({ n }) => n),
@@ -397,7 +397,7 @@ export function liveInputsConformance(engine: TestEngine): void {
       input: { uid },
     } = await inputs.create(A, {});
     state.deaf = true;
-    await status.note(uid, "connected");
+    await status.recordState(uid, "connected");
     await recover();
     clock.advance(60_000);
     await recover();

@@ -31,8 +31,8 @@ export function liveOutputsConformance(engine: TestEngine): void {
     );
     assert.ok(!rows.includes("sesame") && !rows.includes("example.com"));
     assert.deepEqual(await outputs.setEnabled(A, uid, first.uid, false), { ...first, enabled: false });
-    await outputs.note(first.uid, { state: "error", reason: "refused" });
-    await outputs.note(UNKNOWN_UID, { state: "connected" });
+    await outputs.recordStatus(first.uid, { state: "error", reason: "refused" });
+    await outputs.recordStatus(UNKNOWN_UID, { state: "connected" });
     assert.deepEqual((await outputs.list(uid))[0]!.status, { state: "error", reason: "refused", at: clock.now() });
     for (const unknown of [UNKNOWN_UID, "x\0"])
       for (const work of [() => outputs.setEnabled(A, uid, unknown, true), () => outputs.delete(A, uid, unknown)])

@@ -21,7 +21,7 @@ interface OutputsDeps {
 
 /** The id of the event is the uid of the input. */
 const OUTPUTS_CHANGED = "stream.live.outputs";
-const MOST = 50;
+const MAX_OUTPUTS = 50;
 const MAX_REASON = 500;
 const sealedFor = (uid: string): string => `stream/live-output/${uid}`;
 
@@ -55,7 +55,7 @@ export function createOutputs({
 
   return {
     list,
-    async note(output, { state, reason }) {
+    async recordStatus(output, { state, reason }) {
       const kept: LiveOutputStatus = {
         state,
         ...(reason !== undefined && { reason: reason.slice(0, MAX_REASON) }),
@@ -79,9 +79,9 @@ export function createOutputs({
         created_at: clock.now(),
         status: null,
       };
-      const made = await table.insert(row, MOST);
+      const made = await table.insert(row, MAX_OUTPUTS);
       if (made === "gone") throw streamErrors.liveInputNotFound({ uid: input });
-      if (made === "full") throw streamErrors.liveTooManyOutputs({ limit: MOST });
+      if (made === "full") throw streamErrors.liveTooManyOutputs({ limit: MAX_OUTPUTS });
       changed(input);
       return fromRow(row);
     },

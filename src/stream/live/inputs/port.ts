@@ -68,9 +68,13 @@ export interface LiveInputDirectory {
 
 /** States of inputs: recorded in a history, shown by the API, sent as notifications. */
 export interface LiveStatusLog {
-  note(uid: string, state: LiveState, about?: { protocol?: string; session?: string; reason?: string }): Promise<void>;
+  recordState(
+    uid: string,
+    state: LiveState,
+    about?: { protocol?: string; session?: string; reason?: string },
+  ): Promise<void>;
   /** Recorded once per code per session. */
-  errored(
+  recordError(
     uid: string,
     code: LiveErrorCode,
     about: { message: string; videoCodec?: string; audioCodec?: string; session?: string },
@@ -105,7 +109,7 @@ export interface LiveOutputs {
   /** All outputs of an input, including disabled ones, oldest first. */
   list(input: string): Promise<LiveOutput[]>;
   /** Stores the latest status. Ignored if the output has been deleted. */
-  note(output: string, status: Omit<LiveOutputStatus, "at">): Promise<void>;
+  recordStatus(output: string, status: Omit<LiveOutputStatus, "at">): Promise<void>;
   /**
    * Called with the input whose outputs have changed: added, removed, enabled or disabled. An empty uid: the outputs of
    * any input may have changed.

@@ -1,5 +1,5 @@
 import { looksLikeToken, readToken } from "../../../protocol/playback-token/index.ts";
-import { createOwnHosts } from "../../customers/index.ts";
+import { createAccountHostCheck } from "../../customers/index.ts";
 import type { PublicRoute } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { Videos } from "../../videos/index.ts";
@@ -27,7 +27,7 @@ export function createPublicStatus({
   viewers,
   domain,
 }: PublicStatusDeps): PublicRoute[] {
-  const ownHost = createOwnHosts(domain);
+  const ownHost = createAccountHostCheck(domain);
 
   /** The input or the video behind an id. Throws videoNotFound, also under the host of another account. */
   async function find(id: string, host: string | undefined) {

@@ -1,5 +1,5 @@
 import { streamErrors } from "../../errors.ts";
-import { checked, MAX_DELETION_DAYS } from "../../videos/index.ts";
+import { validated, MAX_DELETION_DAYS } from "../../videos/index.ts";
 import type { LiveInput, LiveRecording } from "./port.ts";
 import type { LiveInputChange } from "./types.ts";
 
@@ -34,13 +34,13 @@ const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? Strin
  * Applies the change and returns the settings in stored form. Throws badParameter, which includes the rule and the
  * value.
  */
-export function changed(
+export function applyChange(
   before: LiveSettings,
   { recording, ...change }: LiveInputChange,
   { minDeletionDays }: { minDeletionDays: number },
 ): LiveSettings {
   const { meta, defaultCreator: creator, deleteRecordingAfterDays: days } = change;
-  const kept = checked({ ...(meta !== undefined && { meta }), ...(creator !== undefined && { creator }) }, 0, {
+  const kept = validated({ ...(meta !== undefined && { meta }), ...(creator !== undefined && { creator }) }, 0, {
     minDeletionDays,
     maxDurationSeconds: 0,
   });
@@ -64,7 +64,7 @@ function recordingOf(given: Partial<LiveRecording>): Partial<LiveRecording> {
       `recording.timeoutSeconds must be a whole number from 0 to ${MAX_TIMEOUT_SECONDS}, not ${quoted(seconds)}`,
     );
   if (allowedOrigins === undefined) return given;
-  const kept = checked({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
+  const kept = validated({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
   return { ...given, allowedOrigins: kept.allowedOrigins! };
 }
 

@@ -6,7 +6,10 @@ import type { LiveEvent, LiveHistoryEntry } from "./types.ts";
 
 export type StatusTable = ReturnType<typeof createStatusTable>;
 /** A history entry; `event` derives its notification from the previous state. */
-interface Noting extends Pick<HistoryRow, "at" | "state" | "error" | "protocol" | "session" | "reason" | "once"> {
+interface NewHistoryEntry extends Pick<
+  HistoryRow,
+  "at" | "state" | "error" | "protocol" | "session" | "reason" | "once"
+> {
   input: string;
   /** Maps the previous state to the state to store. Default: `state`. */
   resolve?(before: LiveState | null): LiveState;
@@ -28,7 +31,7 @@ export function createStatusTable(db: Db) {
      * Returns the event of the entry, if any. Also undefined if the input does not exist or the entry had been recorded
      * before.
      */
-    add: ({ input, event: eventOf, resolve, ...given }: Noting): Promise<LiveEvent | undefined> =>
+    add: ({ input, event: eventOf, resolve, ...given }: NewHistoryEntry): Promise<LiveEvent | undefined> =>
       db.transaction<LiveInputTables, LiveEvent | undefined>(async (tx) => {
         const row = await tx
           .selectFrom("stream_live_inputs")
@@ -72,7 +75,7 @@ export function createStatusTable(db: Db) {
       );
     },
 
-    async untold(before: number, limit: number): Promise<LiveEvent[]> {
+    async unreported(before: number, limit: number): Promise<LiveEvent[]> {
       return (
         await events
           .where("told", "=", 0)

@@ -29,7 +29,7 @@ const BATCH = 500;
 export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
   const listeners: ((event: LiveEvent) => Promise<void>)[] = [];
 
-  async function tell(event: LiveEvent | undefined): Promise<void> {
+  async function notify(event: LiveEvent | undefined): Promise<void> {
     if (event === undefined) return;
     try {
       for (const listener of listeners) await listener(event);
@@ -44,9 +44,9 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
 
   return {
     onEvent: (listener) => void listeners.push(listener),
-    async note(uid, state, { protocol, session, reason } = {}) {
+    async recordState(uid, state, { protocol, session, reason } = {}) {
       if (!isHexId(uid)) return;
-      await tell(
+      await notify(
         await table.add({
           input: uid,
           at: clock.now(),
@@ -61,7 +61,7 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
         }),
       );
     },
-    async errored(uid, code, { message, videoCodec, audioCodec, session }) {
+    async recordError(uid, code, { message, videoCodec, audioCodec, session }) {
       if (!isHexId(uid)) return;
       const error = JSON.stringify({
         code,
@@ -70,7 +70,7 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
         audioCodec: short(audioCodec) ?? "",
       });
       const once = session === undefined ? null : `${short(session)} ${code}`;
-      await tell(
+      await notify(
         await table.add({
           input: uid,
           at: clock.now(),
@@ -85,7 +85,7 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
       );
     },
     async recover() {
-      for (const event of await table.untold(clock.now() - BUSY_MS, BATCH)) await tell(event);
+      for (const event of await table.unreported(clock.now() - BUSY_MS, BATCH)) await notify(event);
     },
   };
 }

@@ -32,7 +32,7 @@ export interface LiveInputs {
    * `idempotencyKey`: for six hours, the same key of the same account returns the same input in its current state.
    * Throws badParameter, and liveKeyOfDeleted if that input was deleted.
    */
-  create(account: string, said: LiveInputChange, options?: { idempotencyKey?: string }): Promise<OwnedLiveInput>;
+  create(account: string, change: LiveInputChange, options?: { idempotencyKey?: string }): Promise<OwnedLiveInput>;
   /** Throws liveInputNotFound, like all methods below. */
   get(account: string, uid: string): Promise<OwnedLiveInput>;
   /** Newest first. */

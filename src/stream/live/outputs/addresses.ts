@@ -8,12 +8,12 @@ export interface AddressRules {
   /** Also allow loopback, private and link-local addresses, and those of this machine. */
   allowPrivate: boolean;
   /** Addresses of this machine. Default: its interface addresses. */
-  own?: NetworkSet;
+  ownAddresses?: NetworkSet;
   /** Default: the system resolver. */
   lookup?: AddressLookup;
 }
 
-const MOST = 8;
+const MAX_ADDRESSES = 8;
 
 /**
  * Resolves the permitted addresses of a host. Checked for each connection, which uses only these addresses. Rejects
@@ -21,7 +21,7 @@ const MOST = 8;
  */
 export async function resolveOutputHost(
   host: string,
-  { allowPrivate, own = createOwnAddresses().has, lookup = systemLookup }: AddressRules,
+  { allowPrivate, ownAddresses = createOwnAddresses().has, lookup = systemLookup }: AddressRules,
 ): Promise<string[]> {
   const found =
     isIP(host) !== 0
@@ -32,11 +32,11 @@ export async function resolveOutputHost(
   const usable = found.filter(
     (address) =>
       isIP(address) !== 0 &&
-      (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))),
+      (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || ownAddresses(address))),
   );
   if (usable.length === 0)
     throw new OutputError(`${host} does not resolve to a public IP address (stream.allow_private)`);
-  return usable.slice(0, MOST);
+  return usable.slice(0, MAX_ADDRESSES);
 }
 
 /** Replaces the resolver in `connect`. */

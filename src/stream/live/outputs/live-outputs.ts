@@ -25,7 +25,7 @@ export interface LiveOutputsRunnerDeps {
   /** Milliseconds before the first retry; doubled each time, up to half a minute. Default 1000. */
   retryMs?: number;
   /** Maximum number of concurrent outputs. Default 500. */
-  most?: number;
+  maxOutputs?: number;
 }
 
 interface LiveOutputsRunner {
@@ -55,8 +55,8 @@ interface Live {
 
 /** Restreams every broadcast published in this process to the enabled outputs of its input, and retries on failure. */
 export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutputsRunner {
-  const { outputs, sessions, clock, log, most = 500 } = parts;
-  const lives = new Set<Live>();
+  const { outputs, sessions, clock, log, maxOutputs = 500 } = parts;
+  const broadcasts = new Set<Live>();
   const working = new Set<Promise<void>>();
   const closing = new AbortController();
   let running = 0;
@@ -64,9 +64,9 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
   function follow(session: LiveSession) {
     if (closing.signal.aborted || session.signal.aborted) return;
     const live: Live = { session, jobs: new Map(), reading: false, changed: false };
-    lives.add(live);
+    broadcasts.add(live);
     // The jobs end with the session automatically.
-    session.signal.addEventListener("abort", () => void lives.delete(live), { once: true });
+    session.signal.addEventListener("abort", () => void broadcasts.delete(live), { once: true });
     look(live);
   }
 
@@ -81,7 +81,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
   /** Reads until there are no further changes; failures are retried with increasing delays. */
   async function readAll(live: Live) {
     let failures = 0;
-    while (live.changed && lives.has(live)) {
+    while (live.changed && broadcasts.has(live)) {
       live.changed = false;
       try {
         await reconcile(live);
@@ -108,7 +108,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
       const now = wanted.get(output.uid);
       if (now === undefined || now.url !== output.url || now.streamKey !== output.streamKey) control.abort();
     }
-    for (const output of wanted.values()) if (lives.has(live) && !live.jobs.has(output.uid)) start(live, output);
+    for (const output of wanted.values()) if (broadcasts.has(live) && !live.jobs.has(output.uid)) start(live, output);
   }
 
   function start(live: Live, output: LiveOutput) {
@@ -122,7 +122,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
         working.delete(job.done);
         live.jobs.delete(output.uid);
         // The output's target may have changed in the meantime.
-        if (job.control.signal.aborted && lives.has(live)) look(live);
+        if (job.control.signal.aborted && broadcasts.has(live)) look(live);
       });
     working.add(job.done);
   }
@@ -134,7 +134,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
     for (;;) {
       let connectedAt: number | undefined;
       try {
-        if (running > most) throw new OutputError(`${most} broadcasts are already being restreamed`);
+        if (running > maxOutputs) throw new OutputError(`${maxOutputs} broadcasts are already being restreamed`);
         await push(session, output, signal, () => {
           connectedAt = clock.now();
           void note({ state: "connected" });
@@ -188,7 +188,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
       if (words === last) return telling;
       last = words;
       return (telling = telling
-        .then(() => outputs.note(uid, status))
+        .then(() => outputs.recordStatus(uid, status))
         .catch((err: unknown) =>
           log.error({ err: messageOf(err), output: uid }, "live: failed to store the status of an output"),
         ));
@@ -198,7 +198,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
   const stops = [
     sessions.onSession(follow),
     outputs.onChange((input) => {
-      for (const live of lives) if (input === "" || live.session.input.uid === input) look(live);
+      for (const live of broadcasts) if (input === "" || live.session.input.uid === input) look(live);
     }),
   ];
   sessions.all().forEach(follow);
@@ -210,8 +210,8 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
     async close() {
       closing.abort();
       for (const stop of stops) stop();
-      for (const { jobs } of lives) for (const { control } of jobs.values()) control.abort();
-      lives.clear();
+      for (const { jobs } of broadcasts) for (const { control } of jobs.values()) control.abort();
+      broadcasts.clear();
       while (working.size > 0) await Promise.all(working);
     },
   };

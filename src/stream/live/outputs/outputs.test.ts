@@ -52,7 +52,7 @@ function createOutputs(input: string) {
   const changed = () => listeners.forEach((listener) => listener(input));
   const port: LiveOutputs = {
     list: () => Promise.resolve(rows.map((row) => ({ ...row }))),
-    note: (uid, status) => Promise.resolve(void (notes[uid] ??= []).push(status)),
+    recordStatus: (uid, status) => Promise.resolve(void (notes[uid] ??= []).push(status)),
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -254,7 +254,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     await assert.rejects(
       resolveOutputHost("here.example", {
         allowPrivate: false,
-        own: (ip) => ip === "192.0.43.9",
+        ownAddresses: (ip) => ip === "192.0.43.9",
         lookup: () => Promise.resolve(["192.0.43.9"]),
       }),
       /does not resolve to a public IP address/,

@@ -13,7 +13,7 @@ import {
   writeCommand,
 } from "../../../protocol/rtmp/index.ts";
 import { createFlvSender } from "../flv/send.ts";
-import { writePieces } from "../flv/write-pieces.ts";
+import { writeBuffers } from "../flv/write-pieces.ts";
 import { pinned } from "./addresses.ts";
 import { OutputError } from "./output-error.ts";
 import { checkTracks, type PushOptions } from "./push.ts";
@@ -26,7 +26,7 @@ interface RtmpPushOptions extends PushOptions {
 }
 
 /** Maximum octets of a message from the server: statuses and responses. */
-const MOST = 64 * 1024;
+const MAX_MESSAGE_OCTETS = 64 * 1024;
 /** OBS uses this size, so every server accepts it. */
 const CHUNK_SIZE = 4096;
 /** Timeout until the server confirms publishing. */
@@ -46,7 +46,11 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   const signal = AbortSignal.any([options.signal, session.signal]);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = open(target, addresses, ca);
-  const peer = createRtmpPeer({ role: "client", most: MOST, write: (pieces) => writePieces(socket, pieces) });
+  const peer = createRtmpPeer({
+    role: "client",
+    maxMessageSize: MAX_MESSAGE_OCTETS,
+    write: (pieces) => writeBuffers(socket, pieces),
+  });
   const deadline = setTimeout(
     () => fail(new OutputError(`${target.host} did not accept the stream within ${CONNECT_MS / 1000} s`)),
     CONNECT_MS,
@@ -109,7 +113,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     return new OutputError(`${target.host} refused it${words === "" ? "" : ` (${words})`}`);
   }
 
-  function hear(given: RtmpCommand) {
+  function onCommand(given: RtmpCommand) {
     if (given.name === "onStatus") {
       const { level, code } = readStatus(given);
       if (level === "error" || code === "NetStream.Publish.BadName") throw refused(given);
@@ -137,7 +141,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     }
   }
 
-  function ask() {
+  function sendConnect() {
     publishRequested = true;
     command("connect", TRANSACTION.connect, {
       app: target.app,
@@ -181,16 +185,16 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     if (over) subscription();
   }
 
-  socket.once(target.secure ? "secureConnect" : "connect", () => peer.opening());
+  socket.once(target.secure ? "secureConnect" : "connect", () => peer.startHandshake());
   socket.on("data", (bytes: Buffer) => {
     if (over) return;
     try {
       for (const message of peer.push(bytes)) {
         const given = readCommand(message);
-        if (given !== undefined) hear(given);
+        if (given !== undefined) onCommand(given);
         if (over) return;
       }
-      if (peer.greeted && !publishRequested) ask();
+      if (peer.isHandshakeComplete && !publishRequested) sendConnect();
     } catch (err) {
       fail(err);
     }

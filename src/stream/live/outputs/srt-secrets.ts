@@ -26,7 +26,7 @@ export async function writeSrtSecrets(
     ["passphrase", passphrase],
   ].flatMap(([name, value]) => (value === "" ? [] : [`${name}=${value}\n`]));
   if (lines.length === 0) return { path: undefined, remove: async () => {} };
-  const { path: own, remove } = await createScratch(folder).make("output");
+  const { path: own, remove } = await createScratch(folder).create("output");
   const path = join(own, "srt");
   try {
     await writeFile(path, lines.join(""), { mode: 0o600, flag: "wx" });

@@ -13,9 +13,9 @@ export interface Broadcast extends LivePackage {
   /** The current run, or the last one. */
   readonly current: LiveRun | undefined;
   /** True while a publisher is connected. */
-  readonly running: boolean;
+  readonly isRunning: boolean;
   /** Waiting for more data is useless: the broadcast has ended, or another process packages it. */
-  readonly over: boolean;
+  readonly isClosed: boolean;
   /** Incremented by every change. */
   readonly version: number;
   readonly recent: RecentSegments;
@@ -26,7 +26,7 @@ export interface Broadcast extends LivePackage {
   readonly partTargets: Pick<PartTargets, "of">;
   readonly rates: Pick<MeasuredRates, "of">;
   /** Number of requests waiting for a change. */
-  readonly waiting: number;
+  readonly waiterCount: number;
   /** Called after every change. Returns an unsubscribe function. */
   onChange(listener: () => void): () => void;
 }
@@ -61,7 +61,7 @@ export function createBroadcast({
   const inits = new Map<string, Buffer>();
   const listeners = new Set<() => void>();
   let current: LiveRun | undefined;
-  let running: (() => void) | undefined;
+  let endRun: (() => void) | undefined;
   let target = liveTargetDuration(timeline.segments, segmentSeconds);
   const partTargets = createPartTargets(partSeconds);
   let version = 0;
@@ -83,7 +83,7 @@ export function createBroadcast({
   }
 
   function run(run: LiveRun): RunSink {
-    running?.();
+    endRun?.();
     current = run;
     const cutter = createCutter({
       run,
@@ -92,7 +92,7 @@ export function createBroadcast({
       partSeconds,
       onChange(rendition, segment) {
         recent.put(rendition, segment);
-        if (segment.whole) rates.add(rendition, segment);
+        if (segment.isComplete) rates.add(rendition, segment);
         target = Math.max(target, wholeSeconds(segment.duration));
         if (segment.parts.length > 0) partTargets.add(rendition, segment.parts.at(-1)!.duration);
         changed();
@@ -103,19 +103,19 @@ export function createBroadcast({
       },
     });
     const finish = () => {
-      if (running !== finish) return;
-      running = undefined;
+      if (endRun !== finish) return;
+      endRun = undefined;
       cutter.end();
       changed();
     };
-    running = finish;
+    endRun = finish;
     changed();
     return {
       init(rendition, bytes) {
         inits.set(`${rendition}/${run.id}`, bytes);
         for (const key of inits.keys()) if (inits.size > MAX_INITS) inits.delete(key);
       },
-      fragment: (fragment) => running === finish && cutter.fragment(fragment),
+      fragment: (fragment) => endRun === finish && cutter.fragment(fragment),
       end: finish,
     };
   }
@@ -129,16 +129,16 @@ export function createBroadcast({
     get current() {
       return current;
     },
-    get running() {
-      return running !== undefined;
+    get isRunning() {
+      return endRun !== undefined;
     },
-    get over() {
+    get isClosed() {
       return stopped || timeline.ended;
     },
     get version() {
       return version;
     },
-    get waiting() {
+    get waiterCount() {
       return listeners.size;
     },
     get targetDuration() {
@@ -151,14 +151,14 @@ export function createBroadcast({
       return () => void listeners.delete(listener);
     },
     stop() {
-      running?.();
+      endRun?.();
       stopped = true;
       changed();
       onEnd("stopped");
     },
     end() {
       if (timeline.ended) return;
-      running?.();
+      endRun?.();
       timeline.ended = true;
       changed();
       onEnd("ended");

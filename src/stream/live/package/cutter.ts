@@ -60,7 +60,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
 
   function changed(rendition: string, segment: TrackSegment): void {
     onChange(rendition, segment);
-    if (!segment.whole) return;
+    if (!segment.isComplete) return;
     waiting.getOrInsertComputed(segment.n, () => new Map()).set(rendition, segment);
     for (let all = waiting.get(complete); all !== undefined && all.size === tracks.size; all = waiting.get(complete)) {
       waiting.delete(complete++);
@@ -71,7 +71,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
         run: 0,
         start,
         durations: Object.fromEntries(there.map(([name, one]) => [name, one.duration])),
-        starts: Object.fromEntries(there.map(([name, one]) => [name, one.begins!])),
+        starts: Object.fromEntries(there.map(([name, one]) => [name, one.presentationStart!])),
       };
       // A segment without any data, after the last fragment of a run, is skipped.
       if (there.length > 0)
@@ -83,8 +83,8 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     }
   }
 
-  function cut(time: number, shown: number): void {
-    cuts.push({ n: first + cuts.length, time, shown });
+  function cut(time: number, pts: number): void {
+    cuts.push({ n: first + cuts.length, time, pts });
     octets = 0;
     const [last, before] = [cuts.at(-1)!, cuts.at(-2)];
     if (before === undefined) return;

@@ -1,4 +1,4 @@
-import { AFTER_THE_END, type LiveMediaSet, type LivePeriod, writeLiveMpd } from "../../../protocol/dash/index.ts";
+import { END_MARGIN_SECONDS, type LiveMediaSet, type LivePeriod, writeLiveMpd } from "../../../protocol/dash/index.ts";
 import { nearestToHint, type TextTrack } from "../../playback/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
@@ -33,27 +33,27 @@ export function liveDash(
   const zero = runs[0]!.started;
   let played = 0;
   const periods: LivePeriod[] = [];
-  for (const [place, of] of Map.groupBy(segments.slice(from), ({ run }) => run)) {
-    const run = runs[place]!;
+  for (const [runIndex, runSegments] of Map.groupBy(segments.slice(from), ({ run }) => run)) {
+    const run = runs[runIndex]!;
     // After the end, periods are contiguous, and the first one keeps its position.
-    const offset = ended && place > 0 ? of[0]!.start : 0;
+    const offset = ended && runIndex > 0 ? runSegments[0]!.start : 0;
     const there = choose(source, run.renditions, bandwidthHint);
     const media = (["video", "audio"] as const).flatMap((kind) =>
-      mediaSets(timeline, kind, there, of, { offset, run: run.id, suffix }),
+      mediaSets(timeline, kind, there, runSegments, { offset, run: run.id, suffix }),
     );
     if (media.length === 0) continue;
     // Duration of the longest track: a player may stall if a period ends before its media.
     const seconds =
       Math.max(...media.map(({ segments: places }) => places.at(-1)!.time + places.at(-1)!.duration)) / TIMESCALE -
       offset +
-      (ended && place === runs.length - 1 ? AFTER_THE_END : 0);
+      (ended && runIndex === runs.length - 1 ? END_MARGIN_SECONDS : 0);
     periods.push({
       id: run.id,
       start: ended ? played : (run.started - zero) / 1000,
-      ...((ended || place < runs.length - 1) && { duration: seconds }),
+      ...((ended || runIndex < runs.length - 1) && { duration: seconds }),
       sets: [
         ...media,
-        ...(place === 0 ? text : []).map(
+        ...(runIndex === 0 ? text : []).map(
           ({ language, label }) =>
             ({ kind: "text", id: `text-${language}`, language, label, uri: `../captions/${language}.vtt` }) as const,
         ),
@@ -67,12 +67,12 @@ export function liveDash(
     ...(ended
       ? { duration: played }
       : {
-          growing: {
-            availabilityStart: zero,
+          dynamic: {
+            availabilityStartTime: zero,
             now,
-            updateEvery: targetDuration,
-            depth: WINDOW_SECONDS,
-            delay: DELAY * targetDuration,
+            minimumUpdatePeriod: targetDuration,
+            timeShiftBufferDepth: WINDOW_SECONDS,
+            suggestedPresentationDelay: DELAY * targetDuration,
           },
         }),
   });
@@ -102,7 +102,7 @@ function mediaSets(
   { segments }: LiveTimeline,
   kind: "video" | "audio",
   renditions: readonly LiveRendition[],
-  of: readonly LiveSegment[],
+  runSegments: readonly LiveSegment[],
   { offset, run, suffix }: { offset: number; run: string; suffix: string },
 ): LiveMediaSet[] {
   const byCodec = [
@@ -118,8 +118,8 @@ function mediaSets(
     offset: Math.round(offset * TIMESCALE),
     initialization: `../segments/$RepresentationID$/init-${run}.mp4${suffix}`,
     media: `../segments/$RepresentationID$/$Number$.m4s${suffix}`,
-    firstNumber: of[0]!.n,
-    segments: placesOf(segments, all[0]!, of),
+    firstNumber: runSegments[0]!.n,
+    segments: placesOf(segments, all[0]!, runSegments),
     representations: all.map(({ name, codecs, peakBandwidth, width, height, frameRate, channels }) => ({
       id: name,
       codecs,
@@ -140,20 +140,20 @@ function mediaSets(
 function placesOf(
   segments: readonly LiveSegment[],
   { name, kind }: LiveRendition,
-  of: readonly LiveSegment[],
+  runSegments: readonly LiveSegment[],
 ): LiveMediaSet["segments"] {
-  const [{ run }] = of as readonly [LiveSegment];
-  let begin = of[0]!.n;
+  const [{ run }] = runSegments as readonly [LiveSegment];
+  let begin = runSegments[0]!.n;
   if (kind === "audio") while (begin > 0 && segments[begin - 1]!.run === run) begin--;
   const places: { time: number; duration: number }[] = [];
   let at = segments[begin]!.start;
-  for (let n = begin; n <= of.at(-1)!.n; n++) {
+  for (let n = begin; n <= runSegments.at(-1)!.n; n++) {
     const { start, durations, starts } = segments[n]!;
     if (kind === "audio" && starts?.[name] !== undefined) at = starts[name];
     else if (kind === "video" || Math.abs(at - start) > MAX_APART) at = start;
     const duration = durations[name] ?? longest(durations);
     const time = Math.round(at * TIMESCALE);
-    if (n >= of[0]!.n) places.push({ time, duration: Math.round((at + duration) * TIMESCALE) - time });
+    if (n >= runSegments[0]!.n) places.push({ time, duration: Math.round((at + duration) * TIMESCALE) - time });
     at += duration;
   }
   return places;

@@ -7,7 +7,7 @@ import { feed, INPUT, liveVideo, liveWorld, until, uris } from "./playback.testi
 test("before the first data, a player waits for the broadcast to start; requests for other videos are passed on", async (t) => {
   const { broadcast, get, playback } = await liveWorld(t);
   const waiting = [get("manifest/video.m3u8?protocol=llhls"), get("manifest/video.mpd")];
-  await until(() => broadcast.waiting === 2);
+  await until(() => broadcast.waiterCount === 2);
   feed(broadcast.run(runOf(1)), 3);
   for (const answer of waiting) assert.equal((await answer).status, 200);
   assert.deepEqual(uris((await waiting[0]!).text), ["source.m3u8?protocol=llhls", "90p.m3u8?protocol=llhls"]);
@@ -41,10 +41,10 @@ test("completes blocking requests when the broadcast ends, without removing anyt
   const before = readPlaylist((await get("manifest/source.m3u8?protocol=llhls")).text);
   const waiting = get("manifest/source.m3u8?protocol=llhls&_HLS_msn=31&_HLS_part=0");
   const part = get("segments/source/30.0.m4s");
-  await until(() => broadcast.waiting === 2);
+  await until(() => broadcast.waiterCount === 2);
   sink.end();
   broadcast.end();
-  assert.equal(broadcast.waiting, 0, "no request is still waiting");
+  assert.equal(broadcast.waiterCount, 0, "no request is still waiting");
   assert.equal((await part).status, 404);
   const { text, cache } = await waiting;
   const after = readPlaylist(text);

@@ -2,11 +2,11 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { TrackPart, TrackSegment } from "./track.ts";
 
 /** A segment of one rendition as listed in playlists. */
-export interface Listed {
+export interface ListedSegment {
   n: number;
   run: { id: string; started: number };
   /** Number of earlier runs. */
-  place: number;
+  runIndex: number;
   /** Presentation time of the first sample, in seconds on the run timeline. */
   start: number;
   duration: number;
@@ -18,9 +18,9 @@ export interface Listed {
 
 /** Segments of a rendition, starting at a given number. */
 export interface RenditionList {
-  segments: Listed[];
+  segments: ListedSegment[];
   /** The segment in progress. */
-  open?: Omit<Listed, "gap">;
+  open?: Omit<ListedSegment, "gap">;
 }
 
 /** Source of segments: a timeline, and recent segments in memory. */
@@ -38,12 +38,12 @@ export function listOf({ timeline, recent }: Source, rendition: string, from = 0
   for (let n = timeline.segments.length; n < to; n++) {
     const segment = inMemory.get(n);
     if (segment === undefined) break;
-    const place = timeline.runs.at(-1)?.id === segment.run.id ? timeline.runs.length - 1 : timeline.runs.length;
-    const { run, duration, parts, whole, begins: start = segment.start } = segment;
-    if (!whole) return { segments, open: { n, run, place, start, duration, parts } };
+    const runIndex = timeline.runs.at(-1)?.id === segment.run.id ? timeline.runs.length - 1 : timeline.runs.length;
+    const { run, duration, parts, isComplete, presentationStart: start = segment.start } = segment;
+    if (!isComplete) return { segments, open: { n, run, runIndex, start, duration, parts } };
     // The duration of a gap comes from the other renditions: it is listed once it is in the timeline.
     if (parts.length === 0) break;
-    if (n >= from) segments.push({ n, run, place, start, duration, gap: false, parts });
+    if (n >= from) segments.push({ n, run, runIndex, start, duration, gap: false, parts });
   }
   return { segments };
 }
@@ -53,7 +53,7 @@ function listedOf(
   segment: LiveSegment,
   rendition: string,
   parts: readonly TrackPart[] | undefined,
-): Listed {
+): ListedSegment {
   const { n, run, start, durations, starts } = segment;
   const duration = durations[rendition];
   // A gap gets the date of the segment in the leading rendition, so that dates and durations are continuous.
@@ -61,7 +61,7 @@ function listedOf(
   return {
     n,
     run: timeline.runs[run]!,
-    place: run,
+    runIndex: run,
     start: starts?.[dated] ?? start,
     duration: duration ?? liveSegmentSeconds(timeline, segment),
     gap: duration === undefined,
@@ -108,7 +108,7 @@ export const liveTargetDuration = (segments: readonly LiveSegment[], least = 1):
  * True if `list` includes what a blocking request is waiting for (rfc8216bis, 6.2.5.2): segment `msn`, or part `part`
  * of it.
  */
-export function reached({ segments, open }: RenditionList, msn: number, part?: number): boolean {
+export function isReached({ segments, open }: RenditionList, msn: number, part?: number): boolean {
   const last = segments.at(-1)?.n ?? -1;
   if (part === undefined || last > msn) return last >= msn;
   if (open?.n === msn) return (open.parts?.length ?? 0) > part;

@@ -4,7 +4,7 @@ import { streamErrors } from "../../errors.ts";
 import type { TextTracks } from "../../playback/index.ts";
 import { notPlayableYet, type Video } from "../../videos/index.ts";
 import { liveDash } from "./dash.ts";
-import { nextOf, reached, type RenditionList, windowStart } from "./lists.ts";
+import { nextOf, isReached, type RenditionList, windowStart } from "./lists.ts";
 import { liveMultivariant } from "./multivariant.ts";
 import { type Extent, mediaPlaylist, type WrittenPlaylist } from "./playlists.ts";
 import { positionOf, readClip, readDirectives, readExtent, readPreview, segmentsBetween } from "./queries.ts";
@@ -68,7 +68,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
         },
       );
     // Clients may request any number of parts.
-    if (broadcast === undefined || typeof extent.what === "object") return playlist();
+    if (broadcast === undefined || typeof extent.range === "object") return playlist();
     let known = written.get(broadcast);
     if (known?.version !== broadcast.version)
       written.set(broadcast, (known = { version: broadcast.version, texts: new Map() }));
@@ -76,7 +76,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
   }
 
   async function multivariant(viewing: Viewing, source: LiveSource): Promise<void> {
-    await begun(viewing, source);
+    await waitForFirstSegment(viewing, source);
     const { video, query } = viewing;
     const { timeline } = source;
     const length = readPreview(query);
@@ -103,9 +103,9 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     query: Record<string, string>,
     text: Awaited<ReturnType<TextTracks["of"]>> = [],
   ): Promise<void> {
-    const said = new URLSearchParams({ ...query, ...broadcastMark(viewing) });
+    const params = new URLSearchParams({ ...query, ...broadcastMark(viewing) });
     const playlist = liveMultivariant(source.renditions, {
-      query: said.size === 0 ? "" : `?${said}`,
+      query: params.size === 0 ? "" : `?${params}`,
       bandwidthHint: viewing.query.get("clientBandwidthHint"),
       text,
     });
@@ -124,10 +124,10 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     const mark = broadcastMark(viewing);
     const options = { query: queryOf(extent, mark), suffix: suffixOf(mark) };
     const playlist = () => write(source, rendition, extent, options);
-    const met = (list: RenditionList) => directives === undefined || reached(list, directives.msn, directives.part);
+    const met = (list: RenditionList) => directives === undefined || isReached(list, directives.msn, directives.part);
     const { broadcast } = source;
     let now = playlist();
-    if (broadcast !== undefined && !broadcast.over && typeof extent.what === "string") {
+    if (broadcast !== undefined && !broadcast.isClosed && typeof extent.range === "string") {
       if (directives !== undefined && directives.msn > nextOf(now.list, 0) + MAX_AHEAD)
         throw streamErrors.badParameter({ reason: `segment ${directives.msn} is too far ahead` });
       const ms = now.list.segments.length === 0 ? BEGIN_MS : Math.min(3 * broadcast.targetDuration * 1000, MAX_WAIT_MS);
@@ -146,7 +146,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
   }
 
   async function dash(viewing: Viewing, source: LiveSource): Promise<void> {
-    await begun(viewing, source);
+    await waitForFirstSegment(viewing, source);
     const {
       timeline: { ended },
     } = source;
@@ -191,16 +191,16 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
 }
 
 /** Waits until every rendition has a playable segment. */
-async function begun(viewing: Viewing, { timeline, broadcast }: LiveSource): Promise<void> {
+async function waitForFirstSegment(viewing: Viewing, { timeline, broadcast }: LiveSource): Promise<void> {
   const met = () => timeline.segments.length > 0;
   if (broadcast !== undefined) await waitFor(broadcast, met, { ms: BEGIN_MS, signal: viewing.signal });
   if (!met()) throw notPlayableYet(viewing.video);
 }
 
-function queryOf({ what, lowLatency }: Extent, mark: { of?: string }): string {
+function queryOf({ range, lowLatency }: Extent, mark: { of?: string }): string {
   const query = new URLSearchParams({
-    ...(typeof what === "string" && what !== "whole" && { protocol: lowLatency === true ? "llhls" : "hls" }),
-    ...(what === "dvr" && { dvrEnabled: "true" }),
+    ...(typeof range === "string" && range !== "whole" && { protocol: lowLatency === true ? "llhls" : "hls" }),
+    ...(range === "dvr" && { dvrEnabled: "true" }),
     ...mark,
   });
   return query.size === 0 ? "" : `?${query}`;
@@ -213,10 +213,10 @@ function queryOf({ what, lowLatency }: Extent, mark: { of?: string }): string {
  */
 function cacheOf(
   { timeline: { ended }, targetDuration, broadcast }: LiveSource,
-  { what, lowLatency }: Extent,
+  { range, lowLatency }: Extent,
   met: boolean | undefined,
 ): { cache?: number } {
-  if (typeof what === "object" || what === "whole") return { cache: CACHE_ENDED };
+  if (typeof range === "object" || range === "whole") return { cache: CACHE_ENDED };
   if (ended) return { cache: CACHE_RUNNING };
   const target = broadcast?.targetDuration ?? targetDuration;
   if (met === undefined) return { cache: lowLatency === true ? 1 : Math.max(1, Math.floor(target / 2)) };

@@ -14,7 +14,7 @@ interface MultivariantOptions {
 const AUDIO_GROUP = "audio";
 const TEXT_GROUP = "text";
 /** Maximum lines of the first variant, because the client's bandwidth is still unknown. */
-const MODEST = 480;
+const MAX_FIRST_VARIANT_LINES = 480;
 
 export function liveMultivariant(
   renditions: readonly LiveRendition[],
@@ -50,7 +50,7 @@ export function liveMultivariant(
     audio: AUDIO_GROUP,
     ...subtitles,
   });
-  const variants = pictures.length === 0 ? sound.map(soundAlone) : modestFirst(pictures).map(variant);
+  const variants = pictures.length === 0 ? sound.map(soundAlone) : smallFirst(pictures).map(variant);
   return writeMultivariant({
     variants: nearestToHint(
       variants,
@@ -81,10 +81,11 @@ export function liveMultivariant(
 }
 
 /** Many players start with the first variant: lists a small one first, H.264 if available. */
-function modestFirst(pictures: readonly LiveRendition[]): readonly LiveRendition[] {
+function smallFirst(pictures: readonly LiveRendition[]): readonly LiveRendition[] {
   const everywhere = pictures.filter(({ codecs }) => codecs.startsWith("avc1"));
   const from = everywhere.length > 0 ? everywhere : pictures;
-  const first = from.find(({ width = 0, height = 0 }) => Math.min(width, height) <= MODEST) ?? from.at(-1)!;
+  const first =
+    from.find(({ width = 0, height = 0 }) => Math.min(width, height) <= MAX_FIRST_VARIANT_LINES) ?? from.at(-1)!;
   return [first, ...pictures.filter((one) => one !== first)];
 }
 

@@ -18,10 +18,10 @@ import { type Extent, mediaPlaylist } from "./playlists.ts";
 import type { CutSegment } from "./port.ts";
 
 const EXTENTS: Extent[] = [
-  { what: "window" },
-  { what: "window", lowLatency: true },
-  { what: "dvr", lowLatency: true, skip: true },
-  { what: "dvr" },
+  { range: "window" },
+  { range: "window", lowLatency: true },
+  { range: "dvr", lowLatency: true, skip: true },
+  { range: "dvr" },
 ];
 const NAMES = ["source", "90p", "audio"];
 
@@ -34,7 +34,7 @@ function world({ segmentSeconds = 2, partSeconds = 0.333 } = {}) {
     onSegment: (cut) => cuts.push(cut),
     onEnd() {},
   });
-  const playlist = (rendition = "source", extent: Extent = { what: "window", lowLatency: true }) =>
+  const playlist = (rendition = "source", extent: Extent = { range: "window", lowLatency: true }) =>
     readPlaylist(
       mediaPlaylist(
         { timeline: broadcast.timeline(), recent: broadcast.recent },
@@ -194,7 +194,7 @@ test("a rendition that stops leaves gaps, and does not delay the others", () => 
     ...fragmentsOf("audio", steady(30, 0.5), () => true),
   ];
   for (const fragment of interleaved(all, {})) sink.fragment(fragment);
-  const { segments } = playlist("90p", { what: "dvr" });
+  const { segments } = playlist("90p", { range: "dvr" });
   assert.deepEqual(
     segments.map(({ n, gap }) => [n, gap]),
     [
@@ -248,7 +248,7 @@ test("bounds memory: only the last segments of an hour are kept", () => {
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf("source", steady(3600, 1), every(2))) sink.fragment(fragment);
   assert.deepEqual(
-    [playlist("source", { what: "window" }).sequence, playlist("source", { what: "dvr" }).sequence],
+    [playlist("source", { range: "window" }).sequence, playlist("source", { range: "dvr" }).sequence],
     [1784, 1769],
     "a window of half a minute, and a DVR window of one minute",
   );

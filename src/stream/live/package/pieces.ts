@@ -6,14 +6,14 @@ import { checkMark } from "./marks.ts";
 import type { TrackSegment } from "./track.ts";
 import { waitFor } from "./waiting.ts";
 
-export interface StoredPiece extends Pick<Sendable, "size" | "read"> {
+export interface StoredSegment extends Pick<Sendable, "size" | "read"> {
   bytes(): Promise<Buffer>;
   version?: string;
 }
 
-interface LivePiecesDeps {
+interface LiveSegmentHandlerDeps {
   packages: { of(video: string): Broadcast | undefined };
-  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
+  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
   hot: HotSegments;
 }
 
@@ -21,7 +21,11 @@ interface LivePiecesDeps {
 const PART_MS = 5000;
 
 /** Segments, parts and init segments: from memory while a broadcast is live, later from storage. */
-export function createLivePieces({ packages, stored, hot }: LivePiecesDeps): (viewing: Viewing) => Promise<void> {
+export function createLiveSegmentHandler({
+  packages,
+  stored,
+  hot,
+}: LiveSegmentHandlerDeps): (viewing: Viewing) => Promise<void> {
   return async (viewing) => {
     const {
       video: { uid },
@@ -29,7 +33,7 @@ export function createLivePieces({ packages, stored, hot }: LivePiecesDeps): (vi
     } = viewing;
     checkMark(viewing);
     const broadcast = packages.of(uid);
-    const wanted = RENDITION.test(rendition) ? pieceOf(file) : undefined;
+    const wanted = RENDITION.test(rendition) ? parseSegmentFile(file) : undefined;
     const found =
       wanted &&
       ((broadcast && (await fromMemory(broadcast, rendition, wanted, viewing))) ??
@@ -42,7 +46,7 @@ export function createLivePieces({ packages, stored, hot }: LivePiecesDeps): (vi
     });
   };
 
-  async function fromStore(uid: string, rendition: string, wanted: Wanted): Promise<Sendable | undefined> {
+  async function fromStore(uid: string, rendition: string, wanted: RequestedFile): Promise<Sendable | undefined> {
     if (wanted.part !== undefined) return undefined;
     const key = `${uid}/${rendition}/${wanted.run ?? wanted.n}`;
     const known = hot.get(key);
@@ -52,7 +56,7 @@ export function createLivePieces({ packages, stored, hot }: LivePiecesDeps): (vi
   }
 }
 
-interface Wanted {
+interface RequestedFile {
   run?: string;
   n?: number;
   part?: number;
@@ -62,7 +66,7 @@ interface Wanted {
 const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /** `init-<run>.mp4`, `<n>.m4s`, `<n>.<part>.m4s`. */
-export function pieceOf(file: string): Wanted | undefined {
+export function parseSegmentFile(file: string): RequestedFile | undefined {
   const [, run, n, part] =
     /^(?:init-([0-9a-f]{32})\.mp4|(0|[1-9]\d{0,8})(?:\.(0|[1-9]\d{0,5}))?\.m4s)$/.exec(file) ?? [];
   if (run !== undefined) return { run };
@@ -72,7 +76,7 @@ export function pieceOf(file: string): Wanted | undefined {
 async function fromMemory(
   broadcast: Broadcast,
   rendition: string,
-  { run, n, part }: Wanted,
+  { run, n, part }: RequestedFile,
   viewing: Viewing,
 ): Promise<Sendable | undefined> {
   if (run !== undefined) {
@@ -81,10 +85,10 @@ async function fromMemory(
   }
   const segment = () => broadcast.recent.find(rendition, n!);
   if (part === undefined)
-    return segment()?.whole === true ? inMemory(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
+    return segment()?.isComplete === true ? inMemory(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
   // A request for an announced part waits until the part is available (rfc8216bis 6.2.6). Other requests do not wait.
   if (announced(broadcast, rendition, n!, part))
-    await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.whole === true, {
+    await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.isComplete === true, {
       ms: PART_MS,
       signal: viewing.signal,
     });
@@ -94,7 +98,7 @@ async function fromMemory(
 
 function announced({ recent }: Broadcast, rendition: string, n: number, part: number): boolean {
   const open: TrackSegment | undefined = recent.of(rendition).at(-1);
-  return open !== undefined && !open.whole && open.n === n && open.parts.length === part;
+  return open !== undefined && !open.isComplete && open.n === n && open.parts.length === part;
 }
 
 /** Empty: the rendition has a gap at this segment. */

@@ -107,7 +107,7 @@ test("responds to a blocking request when the part is available, with a response
   const next = get("segments/source/4.0.m4s");
   let answered = 0;
   for (const one of [waiting, next]) void one.then(() => answered++);
-  await until(() => broadcast.waiting === 2);
+  await until(() => broadcast.waiterCount === 2);
   sink.fragment(fragmentAt("source", 8, 0));
   assert.equal((await next).text, "source@8+0;");
   assert.equal(answered, 1, "the playlist waits for the second part");

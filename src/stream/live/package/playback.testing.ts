@@ -197,11 +197,11 @@ export async function liveWorld(
           : Promise.reject(streamErrors.videoNotFound({ uid: id })),
   };
   const playback = createLivePlayback({ packages, ...parts });
-  const origin = await serveDelivery(t, { videos: [], access, routes: playback.before([]) });
+  const origin = await serveDelivery(t, { videos: [], access, routes: playback.overrideRoutes([]) });
   const elsewhere = await serveDelivery(t, {
     videos: [],
     access,
-    routes: createLivePlayback({ packages: { of: () => undefined }, ...parts }).before([]),
+    routes: createLivePlayback({ packages: { of: () => undefined }, ...parts }).overrideRoutes([]),
   });
 
   const getFrom =

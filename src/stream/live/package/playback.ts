@@ -6,7 +6,7 @@ import type { SegmentLength } from "../../viewed/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { createLiveManifests } from "./manifests.ts";
 import type { LivePackagesModule } from "./packages.ts";
-import { createLivePieces, type StoredPiece } from "./pieces.ts";
+import { createLiveSegmentHandler, type StoredSegment } from "./pieces.ts";
 import { createLiveSources } from "./sources.ts";
 import { createLiveLength } from "./watched.ts";
 
@@ -18,7 +18,7 @@ interface LivePlaybackDeps {
    */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** A stored segment, or the init segment of a run. */
-  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
+  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
   settings: { dvr_minutes: number };
   /** Captions of recordings. */
   captions?: TextTracks;
@@ -38,7 +38,7 @@ interface LivePlayback {
   /** True if the video is a broadcast or a recording: only these routes then serve it. */
   handles(video: Video): Promise<boolean>;
   /** Puts these routes before those for uploaded videos, in one list. */
-  before(routes: readonly DeliveryRoute[]): DeliveryRoute[];
+  overrideRoutes(routes: readonly DeliveryRoute[]): DeliveryRoute[];
   /** Undefined for videos that are not live. */
   length: SegmentLength;
 }
@@ -59,7 +59,7 @@ export function createLivePlayback({
 }: LivePlaybackDeps): LivePlayback {
   const sources = createLiveSources({ packages, timelineOf });
   const manifests = createLiveManifests({ dvrSeconds: settings.dvr_minutes * 60, captions, prefersLowLatency });
-  const pieces = createLivePieces({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });
+  const pieces = createLiveSegmentHandler({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });
 
   async function needed(viewing: Viewing) {
     const { video } = viewing;
@@ -71,26 +71,26 @@ export function createLivePlayback({
   const handles = async (video: Video) =>
     video.liveInput !== undefined && (packages.of(video.uid) !== undefined || (await sources.of(video)) !== undefined);
   const routes: DeliveryRoute[] = [
-    { path: "segments/{rendition}/{file}", want: "play", handle: (viewing) => pieces(viewing) },
+    { path: "segments/{rendition}/{file}", purpose: "play", handle: (viewing) => pieces(viewing) },
     {
       path: "manifest/video.m3u8",
-      want: "play",
+      purpose: "play",
       handle: async (viewing) => manifests.multivariant(viewing, await needed(viewing)),
     },
-    { path: CLIP, want: "play", handle: async (viewing) => manifests.clip(viewing, await needed(viewing)) },
+    { path: CLIP, purpose: "play", handle: async (viewing) => manifests.clip(viewing, await needed(viewing)) },
     {
       path: "manifest/video.mpd",
-      want: "play",
+      purpose: "play",
       handle: async (viewing) => manifests.dash(viewing, await needed(viewing)),
     },
     {
       path: "manifest/text-{rendition}.m3u8",
-      want: "play",
+      purpose: "play",
       handle: async (viewing) => manifests.text(viewing, await needed(viewing)),
     },
     {
       path: "manifest/{rendition}.m3u8",
-      want: "play",
+      purpose: "play",
       handle: async (viewing) => manifests.media(viewing, await needed(viewing)),
     },
   ];
@@ -99,7 +99,7 @@ export function createLivePlayback({
     routes,
     handles,
     length: createLiveLength(sources),
-    before(others) {
+    overrideRoutes(others) {
       const paths = new Set(routes.map(({ path }) => path));
       const merged = routes.map((live): DeliveryRoute => {
         const other = others.find(({ path, method }) => path === live.path && method === undefined);

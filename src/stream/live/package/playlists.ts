@@ -1,11 +1,11 @@
 import { type HlsPart, type LiveHlsSegment, type LowLatency, writeLivePlaylist } from "../../../protocol/hls/index.ts";
 import type { TrackPart } from "./track.ts";
-import { type Listed, listOf, nextOf, type RenditionList, type Source, windowStart } from "./lists.ts";
+import { type ListedSegment, listOf, nextOf, type RenditionList, type Source, windowStart } from "./lists.ts";
 
 /** The range of a broadcast that a media playlist covers. */
 export interface Extent {
   /** The latest window, everything stored, or a completed range with both numbers inclusive. */
-  what: "window" | "dvr" | "whole" | { from: number; to: number };
+  range: "window" | "dvr" | "whole" | { from: number; to: number };
   /** List parts while they are in memory. */
   lowLatency?: boolean;
   /** Skip the segments that the player has (`_HLS_skip`). */
@@ -39,9 +39,9 @@ export const playlistUri = (rendition: string, query: string): string => `${rend
 const segmentUri = (rendition: string, file: string, suffix: Suffix) => `../segments/${rendition}/${file}${suffix}`;
 
 /** Number of the first listed segment. */
-function firstOf({ timeline: { segments } }: Source, { what }: Extent, { dvrSeconds }: PlaylistSettings): number {
-  if (typeof what === "object") return what.from;
-  return what === "whole" ? 0 : windowStart(segments, what === "dvr" ? dvrSeconds : WINDOW_SECONDS, MIN_SEGMENTS);
+function firstOf({ timeline: { segments } }: Source, { range }: Extent, { dvrSeconds }: PlaylistSettings): number {
+  if (typeof range === "object") return range.from;
+  return range === "whole" ? 0 : windowStart(segments, range === "dvr" ? dvrSeconds : WINDOW_SECONDS, MIN_SEGMENTS);
 }
 
 export interface WrittenPlaylist {
@@ -58,10 +58,10 @@ export function mediaPlaylist(
   { others = [], query = "", suffix = "" }: { others?: readonly string[]; query?: string; suffix?: Suffix } = {},
 ): WrittenPlaylist {
   const { targetDuration, partTarget } = settings;
-  const { what } = extent;
+  const { range } = extent;
   const from = firstOf(source, extent, settings);
-  const list = listOf(source, rendition, from, typeof what === "object" ? what.to + 1 : Infinity);
-  const ended = source.timeline.ended || typeof what === "object";
+  const list = listOf(source, rendition, from, typeof range === "object" ? range.to + 1 : Infinity);
+  const ended = source.timeline.ended || typeof range === "object";
   // Also true at the end: a player with the first parts of the last segment does not load the remaining data from the
   // whole segment.
   const lowLatency = extent.lowLatency === true && source.recent !== undefined;
@@ -69,11 +69,11 @@ export function mediaPlaylist(
   const total = segments.reduce((sum, { duration }) => sum + duration, 0) + partsDuration(list.open?.parts);
   let left = total;
   let skipped = 0;
-  let before: Listed | Omit<Listed, "gap"> | undefined;
+  let before: ListedSegment | Omit<ListedSegment, "gap"> | undefined;
   const written: LiveHlsSegment[] = [];
-  const head = (one: Omit<Listed, "gap">, gap: boolean) => {
+  const head = (one: Omit<ListedSegment, "gap">, gap: boolean) => {
     const first = before === undefined;
-    const discontinuity = before !== undefined && before.place !== one.place;
+    const discontinuity = before !== undefined && before.runIndex !== one.runIndex;
     before = one;
     return {
       ...(!gap && { init: segmentUri(rendition, `init-${one.run.id}.mp4`, suffix) }),
@@ -104,14 +104,14 @@ export function mediaPlaylist(
   }
   const { open } = list;
   const text = writeLivePlaylist({
-    version: lowLatency ? 9 : what === "dvr" ? 8 : 6,
+    version: lowLatency ? 9 : range === "dvr" ? 8 : 6,
     targetDuration,
     mediaSequence: from,
-    discontinuitySequence: segments[0]?.place ?? open?.place ?? 0,
+    discontinuitySequence: segments[0]?.runIndex ?? open?.runIndex ?? 0,
     segments: written,
-    ...(ended && { ended: what === "window" || what === "dvr" ? ("window" as const) : ("whole" as const) }),
-    ...(what === "dvr" && !ended && { canSkipUntil: SKIP_FACTOR * targetDuration }),
-    ...(extent.skip === true && what === "dvr" && !ended && { skipped }),
+    ...(ended && { ended: range === "window" || range === "dvr" ? ("window" as const) : ("whole" as const) }),
+    ...(range === "dvr" && !ended && { canSkipUntil: SKIP_FACTOR * targetDuration }),
+    ...(extent.skip === true && range === "dvr" && !ended && { skipped }),
     ...(extent.start !== undefined && { start: extent.start }),
     ...(lowLatency &&
       open !== undefined &&
@@ -150,10 +150,10 @@ function lowLatencyOf(
     holdBack: HOLD_BACK * targetDuration,
     // The last part of a segment completes it, so the next part then belongs to the next segment.
     ...(list.open !== undefined &&
-      isForeseen(list.open, list.segments.at(-1)) && {
-        hint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix),
+      canHint(list.open, list.segments.at(-1)) && {
+        preloadHint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix),
       }),
-    reports: others.flatMap((other) => {
+    renditionReports: others.flatMap((other) => {
       const its = listOf(source, other, from);
       const lastPart = its.open?.parts?.length ?? 0;
       const lastSequence = nextOf(its, from) - (lastPart > 0 ? 0 : 1);
@@ -173,7 +173,7 @@ function lowLatencyOf(
 }
 
 /** The first part of a run follows a discontinuity, which players must see before the hint. */
-const isForeseen = ({ parts, run }: Omit<Listed, "gap">, before: Listed | undefined): boolean =>
+const canHint = ({ parts, run }: Omit<ListedSegment, "gap">, before: ListedSegment | undefined): boolean =>
   parts!.length > 0 || before?.run.id === run.id;
 
 const partsDuration = (parts: readonly TrackPart[] = []) => parts.reduce((sum, { duration }) => sum + duration, 0);

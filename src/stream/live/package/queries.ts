@@ -15,12 +15,12 @@ export function readExtent(query: URLSearchParams, ended: boolean): Extent {
   const start = query.get("start");
   if (from !== undefined && to !== undefined)
     return {
-      what: { from, to },
+      range: { from, to },
       ...(start !== null && /^\d{1,4}(\.\d{1,3})?$/.test(start) && { start: Number(start) }),
     };
-  if (query.get("dvrEnabled") === "true") return { what: "dvr", skip, lowLatency: query.get("protocol") === "llhls" };
+  if (query.get("dvrEnabled") === "true") return { range: "dvr", skip, lowLatency: query.get("protocol") === "llhls" };
   // Without a protocol, the client has not been playing the broadcast live.
-  return { what: ended && !query.has("protocol") ? "whole" : "window", lowLatency: query.get("protocol") === "llhls" };
+  return { range: ended && !query.has("protocol") ? "whole" : "window", lowLatency: query.get("protocol") === "llhls" };
 }
 
 /** Blocking request directives (rfc8216bis 6.2.5). Throws badParameter. */

@@ -11,7 +11,7 @@ const segment = (size: number, { duration = 2, frames = 0, of = run } = {}): Tra
   run: of,
   start: 0,
   duration,
-  whole: true,
+  isComplete: true,
   parts: [{ duration, independent: true, size, frames, bytes: [] }],
 });
 

@@ -34,7 +34,7 @@ export function createRecentSegments(): RecentSegments {
       let bytes = [...all.values()].flat().reduce((sum, one) => sum + sizeOf(one), 0);
       for (const segments of all.values()) {
         let seconds = segments.reduce((sum, { duration }) => sum + duration, 0);
-        while (segments.length > MIN_KEPT && segments[0]!.n < listed && segments[0]!.whole) {
+        while (segments.length > MIN_KEPT && segments[0]!.n < listed && segments[0]!.isComplete) {
           const [{ duration }] = segments as [TrackSegment];
           if (seconds - duration < KEPT_SECONDS && bytes <= MAX_BYTES) break;
           seconds -= duration;

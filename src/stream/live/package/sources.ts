@@ -64,7 +64,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
         if (recording?.timeline.ended === true && recording.timeline.segments.length !== timeline.segments.length)
           return recording;
       }
-      if (!broadcast.running && !timeline.ended) {
+      if (!broadcast.isRunning && !timeline.ended) {
         // No publisher is connected to this process: one may have connected to another.
         const elsewhere = await stored(uid);
         if (

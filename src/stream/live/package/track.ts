@@ -7,12 +7,12 @@ export interface TrackSegment {
   /** Seconds on the run timeline: where all renditions are cut. */
   readonly start: number;
   /** Presentation time of the first sample. Undefined before the first sample. */
-  begins?: number;
+  presentationStart?: number;
   /** Duration of its parts, and of fragments that have not been added to a part. */
   duration: number;
   readonly parts: TrackPart[];
   /** True if complete. A complete segment without parts is a gap. */
-  whole: boolean;
+  isComplete: boolean;
 }
 
 export interface TrackPart {
@@ -30,7 +30,7 @@ export interface SegmentCut {
   n: number;
   /** Decode and presentation time of the first video frame. Audio is cut at the presentation time. */
   time: number;
-  shown: number;
+  pts: number;
 }
 
 interface TrackParts {
@@ -63,12 +63,12 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
   let pendingFrames = 0;
   let pendingKey = false;
 
-  const timeOf = (cut: SegmentCut) => (kind === "audio" ? cut.shown : cut.time);
+  const timeOf = (cut: SegmentCut) => (kind === "audio" ? cut.pts : cut.time);
 
   function begin(index: number): void {
     at = index;
     const { n, time } = cuts[index]!;
-    open = { n, run, start: time, duration: 0, parts: [], whole: false };
+    open = { n, run, start: time, duration: 0, parts: [], isComplete: false };
     onSegment(open);
   }
 
@@ -91,7 +91,7 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
   function closeSegment(): void {
     if (open === undefined) return;
     closePart();
-    open.whole = true;
+    open.isComplete = true;
     const closed = open;
     open = undefined;
     onSegment(closed);
@@ -107,7 +107,7 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
       begin(at + 1);
     }
     if (at > 0 && begun < timeOf(cuts[at]!)) return;
-    open!.begins ??= time + offset;
+    open!.presentationStart ??= time + offset;
     if (pendingSeconds + duration > partSeconds + SAME) closePart();
     pending.push(bytes);
     pendingSeconds += duration;
@@ -117,7 +117,7 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
     const next = cuts[at + 1];
     if (
       next !== undefined &&
-      (time + duration > timeOf(next) - SAME || (nextKey !== undefined && Math.abs(nextKey - next.shown) < SAME))
+      (time + duration > timeOf(next) - SAME || (nextKey !== undefined && Math.abs(nextKey - next.pts) < SAME))
     ) {
       closeSegment();
       begin(at + 1);

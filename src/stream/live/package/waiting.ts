@@ -10,7 +10,7 @@ export function waitFor(
   { ms, signal }: { ms: number; signal: AbortSignal },
 ): Promise<boolean> {
   if (met()) return Promise.resolve(true);
-  if (broadcast.over || signal.aborted) return Promise.resolve(false);
+  if (broadcast.isClosed || signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {
     const end = (result: boolean) => {
       clearTimeout(timer);
@@ -22,7 +22,7 @@ export function waitFor(
     const timer = setTimeout(gone, ms);
     const unlisten = broadcast.onChange(() => {
       if (met()) end(true);
-      else if (broadcast.over) end(false);
+      else if (broadcast.isClosed) end(false);
     });
     signal.addEventListener("abort", gone);
   });

@@ -1,5 +1,5 @@
 import type { SegmentLength } from "../../viewed/index.ts";
-import { pieceOf } from "./pieces.ts";
+import { parseSegmentFile } from "./pieces.ts";
 import type { LiveSources } from "./sources.ts";
 
 /**
@@ -10,7 +10,7 @@ export function createLiveLength(sources: LiveSources): SegmentLength {
   return async ({ video, params: { rendition = "", file = "" } }) => {
     const source = await sources.of(video);
     if (source === undefined) return undefined;
-    const { n, part } = pieceOf(file) ?? {};
+    const { n, part } = parseSegmentFile(file) ?? {};
     if (n === undefined) return 0;
     const {
       timeline: { segments, runs },

@@ -14,7 +14,7 @@ import { testModel, testVideo } from "../../videos/videos.testing.ts";
 import type { Video } from "../../videos/video.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { momentOf, segmentsFrom } from "./moment.ts";
-import { createLivePictures } from "./pictures.ts";
+import { createLiveThumbnails } from "./pictures.ts";
 
 const COLOURS = ["red", "green", "blue"] as const;
 const RUN = "1".repeat(32);
@@ -93,7 +93,7 @@ async function open(t: TestContext) {
   const clock = createManualClock(1_000_000);
   const scratch = join(folder, "scratch");
   let drawn = 0;
-  const pictures = createLivePictures({
+  const pictures = createLiveThumbnails({
     tools: openTools(t),
     clock,
     folder: scratch,
@@ -103,10 +103,10 @@ async function open(t: TestContext) {
       return { bytes: async () => readFileSync(join(folder, typeof what === "number" ? `${what}.m4s` : "init.mp4")) };
     },
   });
-  const [still, moving] = pictures.over(
+  const [still, moving] = pictures.wrap(
     ["jpg", "gif"].map((extension) => ({
       path: `thumbnails/thumbnail.${extension}`,
-      want: "play",
+      purpose: "play",
       handle: () => Promise.reject(streamErrors.notReady({ state: "elsewhere" })),
     })),
   );
@@ -193,8 +193,8 @@ test("reports that recording is off instead of that nothing was broadcast", asyn
     [false, "liveNotRecorded"],
     [true, "liveNotBegun"],
   ] as const) {
-    const [route] = createLivePictures({ ...parts, isRecorded: async () => isRecorded }).over([
-      { path: "thumbnails/thumbnail.gif", want: "play", handle: () => Promise.reject(streamErrors.liveNotBegun()) },
+    const [route] = createLiveThumbnails({ ...parts, isRecorded: async () => isRecorded }).wrap([
+      { path: "thumbnails/thumbnail.gif", purpose: "play", handle: () => Promise.reject(streamErrors.liveNotBegun()) },
     ]);
     await assert.rejects(
       route!.handle({ video: input, query: new URLSearchParams() } as unknown as Viewing),

@@ -12,7 +12,7 @@ import type { Video } from "../../videos/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { durationOf, type Moment, momentOf, segmentsFrom } from "./moment.ts";
 
-interface LivePicturesDeps {
+interface LiveThumbnailsDeps {
   tools: MediaTools;
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** A segment, or the init segment of a run. */
@@ -29,13 +29,13 @@ interface LivePicturesDeps {
 }
 
 /** Thumbnails of broadcasts, and of recordings that have no file yet. */
-export interface LivePictures {
+export interface LiveThumbnails {
   /** Wraps the routes: `thumbnails/thumbnail.jpg` and `.gif` of such videos are rendered here. Without `time` they show the live edge. */
-  over(routes: readonly DeliveryRoute[]): DeliveryRoute[];
+  wrap(routes: readonly DeliveryRoute[]): DeliveryRoute[];
 }
 
 const GIF = "thumbnails/thumbnail.gif";
-const MADE_HERE = new Set(["thumbnails/thumbnail.jpg", GIF]);
+const THUMBNAIL_PATHS = new Set(["thumbnails/thumbnail.jpg", GIF]);
 /** Maximum age of the live thumbnail. All requests within this time get the same image. */
 const FRESH_MS = 5000;
 /** Cache time of images for moments that no longer change. */
@@ -45,18 +45,18 @@ const MAX_OCTETS = 32 * 1024 * 1024;
 /** Larger segments are not read for an image: a segment at the highest bitrate has a tenth of this size. */
 const MAX_SEGMENT = 128 * 1024 * 1024;
 
-export function createLivePictures({
+export function createLiveThumbnails({
   tools,
   timelineOf,
   stored,
   isRecorded = async () => true,
   folder,
   clock,
-}: LivePicturesDeps): LivePictures {
+}: LiveThumbnailsDeps): LiveThumbnails {
   const scratch = createScratch(folder);
   const stills = createStills({ tools, objects: { file: async (path) => path } });
   const queue = createImageQueue();
-  const kept = createKept({ most: MAX_KEPT, octets: MAX_OCTETS });
+  const kept = createImageCache({ most: MAX_KEPT, octets: MAX_OCTETS });
 
   async function draw(timeline: LiveTimeline, moment: Moment, image: ImageRequest): Promise<Buffer> {
     const { run, rendition, offset } = moment;
@@ -68,7 +68,7 @@ export function createLivePictures({
         throw streamErrors.imageFailed({ reason: "this part is not stored" });
       pieces.push(bytes);
     }
-    const { path: work, remove } = await scratch.make("picture");
+    const { path: work, remove } = await scratch.create("picture");
     const path = join(work, "segment.mp4");
     try {
       await writeFile(path, pieces, { mode: 0o600 });
@@ -121,9 +121,9 @@ export function createLivePictures({
   }
 
   return {
-    over: (routes) =>
+    wrap: (routes) =>
       routes.map((route) =>
-        !MADE_HERE.has(route.path)
+        !THUMBNAIL_PATHS.has(route.path)
           ? route
           : {
               ...route,
@@ -170,7 +170,7 @@ const modelOf = (
 });
 
 /** Cache of recent images in memory; concurrent requests for the same image share one rendering. */
-function createKept({ most, octets }: { most: number; octets: number }) {
+function createImageCache({ most, octets }: { most: number; octets: number }) {
   const images = new Map<string, { at: number; bytes: Buffer }>();
   const pending = new Map<string, Promise<Buffer>>();
   let size = 0;

@@ -135,9 +135,9 @@ test("combines any number of parts, a few at a time", needsFfmpeg, async (t) => 
   const path = await combineFiles(files, {
     tools: openTools(t),
     folder,
-    picture: { width: 160, height: 90 },
+    frameSize: { width: 160, height: 90 },
     signal: new AbortController().signal,
-    atOnce: 2,
+    maxInputs: 2,
   });
   await decoded(path);
   assert.ok(Math.abs((await countFrames(path)) - 90) <= 2);

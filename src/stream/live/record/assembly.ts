@@ -6,13 +6,13 @@ import { messageOf, type Log } from "../../../kernel/index.ts";
 import { Mp4Error } from "../../../protocol/mp4/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../../store/index.ts";
 import type { MediaTools } from "../../media/index.ts";
-import { type Probe, ProbeRefused } from "../../probe/index.ts";
+import { type Probe, ProbeRejected } from "../../probe/index.ts";
 import { createScratch } from "../../scratch.ts";
 import type { LiveVideos } from "../../videos/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { combineFiles, type CombinedFile } from "./combine.ts";
 import { moviePartsOf } from "./movie-parts.ts";
-import { decoderHeaders, joinMovie, type MoviePart, type MovieParts } from "./movie.ts";
+import { decoderHeaders, joinMovie, type MoviePart, type JoinMovieOptions } from "./movie.ts";
 import type { Recordings } from "./port.ts";
 
 interface AssemblyDeps {
@@ -75,12 +75,12 @@ export function createAssembly({
   }
 
   async function writeSource(uid: string, key: string, timeline: LiveTimeline, signal: AbortSignal): Promise<number> {
-    const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(uid, rendition, what);
-    const groups = await alike(moviePartsOf(timeline), stored);
+    const stored: JoinMovieOptions["stored"] = (rendition, what) => recordings.stored(uid, rendition, what);
+    const groups = await groupCompatible(moviePartsOf(timeline), stored);
     if (groups.length === 0) throw new Mp4Error("no recording is stored");
     if (groups.length === 1)
       return (await objects.put(key, (await joinMovie({ parts: groups[0]!, stored, signal })).body())).size;
-    const { path: work, remove } = await createScratch(folder).make("recording");
+    const { path: work, remove } = await createScratch(folder).create("recording");
     try {
       const files: CombinedFile[] = [];
       for (const [i, parts] of groups.entries()) {
@@ -90,8 +90,8 @@ export function createAssembly({
         const has = (kind: string) => parts.some(({ tracks }) => tracks.some((track) => track.kind === kind));
         files.push({ path, video: has("video"), audio: has("audio"), duration: movie.duration, fps: movie.fps });
       }
-      const picture = pictureOf(timeline);
-      const whole = await combineFiles(files, { tools, folder: work, signal, ...(picture && { picture }) });
+      const frameSize = pictureOf(timeline);
+      const whole = await combineFiles(files, { tools, folder: work, signal, ...(frameSize && { frameSize }) });
       return (await objects.put(key, createReadStream(whole, { highWaterMark: 1 << 20 }))).size;
     } finally {
       await remove();
@@ -104,7 +104,7 @@ export function createAssembly({
     try {
       await assemble(uid, signal);
     } catch (err) {
-      if (!(err instanceof Mp4Error) && !(err instanceof ProbeRefused)) throw err;
+      if (!(err instanceof Mp4Error) && !(err instanceof ProbeRejected)) throw err;
       log.error(
         { err, video: uid },
         `live: failed to merge a recording; it can be played but not downloaded: ${messageOf(err)}`,
@@ -128,7 +128,10 @@ export function createAssembly({
 }
 
 /** Groups consecutive parts that fit into one file without transcoding. */
-async function alike(parts: readonly MoviePart[], stored: MovieParts["stored"]): Promise<MoviePart[][]> {
+async function groupCompatible(
+  parts: readonly MoviePart[],
+  stored: JoinMovieOptions["stored"],
+): Promise<MoviePart[][]> {
   const groups: { headers: string; parts: MoviePart[] }[] = [];
   for (const part of parts) {
     const headers = await decoderHeaders(part, stored);

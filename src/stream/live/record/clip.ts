@@ -4,7 +4,7 @@ import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
 import { readTime } from "../../thumbnails/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { moviePartsOf } from "./movie-parts.ts";
-import { decoderHeaders, joinMovie, type MovieParts } from "./movie.ts";
+import { decoderHeaders, joinMovie, type JoinMovieOptions } from "./movie.ts";
 import type { Recordings } from "./port.ts";
 import { lengthOf } from "./summary.ts";
 
@@ -42,7 +42,7 @@ export function createClipFiles({
     const range = timeline && rangeOf(timeline, time, duration);
     if (timeline === undefined || range === undefined)
       throw streamErrors.badParameter({ reason: `there is no recording at second ${time} (yet)` });
-    const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(video.uid, rendition, what);
+    const stored: JoinMovieOptions["stored"] = (rendition, what) => recordings.stored(video.uid, rendition, what);
     const all = moviePartsOf(timeline, range.from, range.to);
     if (all.length === 0) throw streamErrors.badParameter({ reason: `there is no recording at second ${time}` });
     const headers = await Promise.all(all.map((part) => decoderHeaders(part, stored)));
@@ -57,7 +57,7 @@ export function createClipFiles({
     );
   }
 
-  return [{ path: "clip.mp4", want: "play", handle }];
+  return [{ path: "clip.mp4", purpose: "play", handle }];
 }
 
 function seconds(query: URLSearchParams, name: string, least: number, most: number): number {

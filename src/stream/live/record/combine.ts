@@ -17,10 +17,10 @@ interface CombineDeps {
   /** Folder of the output. */
   folder: string;
   /** Frames are scaled to fit this size; absent: no video. */
-  picture?: { width: number; height: number };
+  frameSize?: { width: number; height: number };
   signal: AbortSignal;
   /** Maximum number of inputs per ffmpeg run: all are open concurrently. Default 12. */
-  atOnce?: number;
+  maxInputs?: number;
 }
 
 const RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];
@@ -28,7 +28,7 @@ const RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];
 const usualRate = (fps: number): number =>
   RATES.reduce((best, rate) => (Math.abs(rate - fps) < Math.abs(best - fps) ? rate : best));
 
-const AT_ONCE = 12;
+const MAX_INPUTS = 12;
 const SAMPLE_RATE = 48_000;
 const HOUR_MS = 3_600_000;
 
@@ -37,36 +37,36 @@ const HOUR_MS = 3_600_000;
  * video is black, missing audio is silent. Resolves with the path.
  */
 export async function combineFiles(files: readonly CombinedFile[], parts: CombineDeps): Promise<string> {
-  const { atOnce = AT_ONCE } = parts;
-  let left = [...files];
+  const { maxInputs = MAX_INPUTS } = parts;
+  let remaining = [...files];
   for (let round = 0; ; round++) {
     const next: CombinedFile[] = [];
-    for (let i = 0; i < left.length; i += atOnce)
-      next.push(await combineSome(left.slice(i, i + atOnce), `${round}-${i}.mp4`, parts));
-    left = next;
-    if (left.length === 1) return left[0]!.path;
+    for (let i = 0; i < remaining.length; i += maxInputs)
+      next.push(await combineSome(remaining.slice(i, i + maxInputs), `${round}-${i}.mp4`, parts));
+    remaining = next;
+    if (remaining.length === 1) return remaining[0]!.path;
   }
 }
 
 async function combineSome(
   files: readonly CombinedFile[],
   name: string,
-  { tools, folder, picture: size, signal }: CombineDeps,
+  { tools, folder, frameSize: size, signal }: CombineDeps,
 ): Promise<CombinedFile> {
   const path = join(folder, name);
-  const picture = size && { ...size, fps: usualRate(Math.max(...files.map(({ fps }) => fps))) };
+  const videoFormat = size && { ...size, fps: usualRate(Math.max(...files.map(({ fps }) => fps))) };
   const audio = files.some((file) => file.audio);
   const duration = files.reduce((sum, file) => sum + file.duration, 0);
   const graph = files.flatMap((file, i) => [
-    ...(picture === undefined ? [] : [`${pictureOf(file, i, picture)}[v${i}]`]),
+    ...(videoFormat === undefined ? [] : [`${pictureOf(file, i, videoFormat)}[v${i}]`]),
     ...(audio ? [`${soundOf(file, i)}[a${i}]`] : []),
   ]);
-  const pads = files.map((_, i) => `${picture === undefined ? "" : `[v${i}]`}${audio ? `[a${i}]` : ""}`).join("");
+  const pads = files.map((_, i) => `${videoFormat === undefined ? "" : `[v${i}]`}${audio ? `[a${i}]` : ""}`).join("");
   graph.push(
-    `${pads}concat=n=${files.length}:v=${picture === undefined ? 0 : 1}:a=${audio ? 1 : 0}${picture === undefined ? "" : "[v]"}${audio ? "[a]" : ""}`,
+    `${pads}concat=n=${files.length}:v=${videoFormat === undefined ? 0 : 1}:a=${audio ? 1 : 0}${videoFormat === undefined ? "" : "[v]"}${audio ? "[a]" : ""}`,
   );
   const encode = [
-    ...(picture === undefined
+    ...(videoFormat === undefined
       ? []
       : [
           "-map",
@@ -80,7 +80,7 @@ async function combineSome(
           "-profile:v",
           "high",
           "-g",
-          String(Math.round(picture.fps * 2)),
+          String(Math.round(videoFormat.fps * 2)),
           "-pix_fmt",
           "yuv420p",
         ]),
@@ -106,7 +106,7 @@ async function combineSome(
     wallMs: HOUR_MS + duration * 10_000,
     cpuSeconds: 3600 + duration * 20,
   });
-  return { path, video: picture !== undefined, audio, duration, fps: picture?.fps ?? 0 };
+  return { path, video: videoFormat !== undefined, audio, duration, fps: videoFormat?.fps ?? 0 };
 }
 
 function pictureOf(

@@ -11,7 +11,7 @@ import {
   type TrackHeader,
   type WrittenTrack,
 } from "../../../protocol/mp4/index.ts";
-import type { StoredPiece } from "./port.ts";
+import type { StoredSegment } from "./port.ts";
 
 /** Segments of one run to include in a file, in order. */
 export interface MoviePart {
@@ -26,9 +26,9 @@ export interface MovieTrack {
   segments: number[];
 }
 
-export interface MovieParts {
+export interface JoinMovieOptions {
   parts: readonly MoviePart[];
-  stored(rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
+  stored(rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
   signal: AbortSignal;
 }
 
@@ -48,7 +48,7 @@ interface OpenTrack extends WrittenTrack {
 }
 
 /** Octet ranges of one segment to include in the file. */
-interface Taken {
+interface IncludedSegment {
   rendition: string;
   n: number;
   size: number;
@@ -63,9 +63,9 @@ const OVERLAP_S = 0.05;
  * the gap. All parts must have the same codec configuration (`decoderHeaders`). Only the index is held in memory. Throws
  * Mp4Error.
  */
-export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<JoinedMovie> {
+export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Promise<JoinedMovie> {
   const tracks = new Map<MovieTrack["kind"], OpenTrack>();
-  const taken: Taken[] = [];
+  const included: IncludedSegment[] = [];
   let mediaBytes = 0;
 
   const openPiece = async (rendition: string, what: number | { run: string }) => {
@@ -108,7 +108,7 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
       }
       if (count > 0) chunks.push({ offset: mediaBytes, count });
       mediaBytes += octets;
-      taken.push({
+      included.push({
         rendition,
         n,
         size: piece.size,
@@ -137,7 +137,7 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
 
   async function* body() {
     yield* head;
-    for (const { rendition, n, size, ranges } of taken) {
+    for (const { rendition, n, size, ranges } of included) {
       const piece = await openPiece(rendition, n);
       if (piece.size !== size)
         throw new Mp4Error(`segment ${n} of ${rendition} changed while it was written into a file`);
@@ -153,7 +153,7 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
   };
 }
 
-const fragmentsOf = (piece: StoredPiece) =>
+const fragmentsOf = (piece: StoredSegment) =>
   readFragments(
     async (start, length) => buffer(piece.read({ start, end: Math.min(start + length, piece.size) - 1 })),
     piece.size,
@@ -183,7 +183,7 @@ function inOrder({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: 
 }
 
 /** Decoder configuration of all renditions: parts with equal headers can share a file. */
-export async function decoderHeaders({ run, tracks }: MoviePart, stored: MovieParts["stored"]): Promise<string> {
+export async function decoderHeaders({ run, tracks }: MoviePart, stored: JoinMovieOptions["stored"]): Promise<string> {
   const headers = await Promise.all(
     tracks.map(async ({ kind, rendition }) => {
       const piece = await stored(rendition, { run });

@@ -21,11 +21,11 @@ test("reports a page as emptied once, when its last fragment has been added to a
   page!.written(7);
   assert.deepEqual([pending.octets(), pending.unwritten(), pending.pages().length], [30, 0, 0]);
 
-  assert.equal(pending.take("1", "source", { bytes: [fragments[0]!.bytes, fragments[2]!.bytes], end: 2 }), 2);
-  assert.deepEqual(pending.emptied(), []);
-  assert.equal(pending.take("1", "audio", { bytes: [fragments[1]!.bytes], end: 1 }), 1);
-  assert.deepEqual(pending.emptied(), [7]);
-  assert.deepEqual([pending.emptied(), pending.octets()], [[], 0]);
+  assert.equal(pending.remove("1", "source", { bytes: [fragments[0]!.bytes, fragments[2]!.bytes], end: 2 }), 2);
+  assert.deepEqual(pending.takeEmptyPages(), []);
+  assert.equal(pending.remove("1", "audio", { bytes: [fragments[1]!.bytes], end: 1 }), 1);
+  assert.deepEqual(pending.takeEmptyPages(), [7]);
+  assert.deepEqual([pending.takeEmptyPages(), pending.octets()], [[], 0]);
 });
 
 test("a fragment added to a segment while its page is being written is not counted on the page", () => {
@@ -34,9 +34,9 @@ test("a fragment added to a segment while its page is being written is not count
   pending.add("1", first);
   pending.add("1", second);
   const [page] = pending.pages();
-  pending.take("1", "source", { bytes: [first.bytes], end: 1 });
+  pending.remove("1", "source", { bytes: [first.bytes], end: 1 });
   page!.written(3);
-  assert.deepEqual([pending.emptied(), pending.octets(), pending.unwritten()], [[], 10, 0]);
-  pending.take("1", "source", { bytes: [second.bytes], end: 2 });
-  assert.deepEqual(pending.emptied(), [3]);
+  assert.deepEqual([pending.takeEmptyPages(), pending.octets(), pending.unwritten()], [[], 10, 0]);
+  pending.remove("1", "source", { bytes: [second.bytes], end: 2 });
+  assert.deepEqual(pending.takeEmptyPages(), [3]);
 });

@@ -20,9 +20,9 @@ interface PendingFragments {
    * Removes the data of a new segment of a rendition, up to the fragment that contains its last octets. Returns the
    * exact end in ticks; undefined: none of the segment's data was pending.
    */
-  take(run: string, rendition: string, cut: { bytes: readonly Buffer[]; end: number }): number | undefined;
+  remove(run: string, rendition: string, cut: { bytes: readonly Buffer[]; end: number }): number | undefined;
   /** Written pages whose data has all been removed. */
-  emptied(): number[];
+  takeEmptyPages(): number[];
 }
 
 export function createPending(): PendingFragments {
@@ -62,7 +62,7 @@ export function createPending(): PendingFragments {
         },
       }));
     },
-    take(run, rendition, { bytes, end }) {
+    remove(run, rendition, { bytes, end }) {
       const name = `${run}/${rendition}`;
       const row = rows.get(name) ?? [];
       const lastBytes = bytes.at(-1);
@@ -76,7 +76,7 @@ export function createPending(): PendingFragments {
       const last = taken.at(-1)?.fragment;
       return last && last.time + last.duration;
     },
-    emptied() {
+    takeEmptyPages() {
       const pages = [...onPage].filter(([, count]) => count === 0).map(([page]) => page);
       for (const page of pages) onPage.delete(page);
       return pages;

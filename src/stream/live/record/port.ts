@@ -13,7 +13,7 @@ export interface Recordings {
   /** Read from the tables; for a running broadcast, only new rows. Undefined: nothing is stored for this video. */
   timeline(video: string): Promise<LiveTimeline | undefined>;
   /** A segment, or the init segment of a run. */
-  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
+  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
   /** Converts unfinished data from a killed process into segments. Idempotent. */
   recover(video: string): Promise<void>;
   /** Ends the timeline after recovering unfinished data. Also valid for a recording that no process has open. */
@@ -22,7 +22,7 @@ export interface Recordings {
   clean(video: string): Promise<void>;
 }
 
-export interface StoredPiece {
+export interface StoredSegment {
   size: number;
   read(range?: { start: number; end?: number }): Readable;
   bytes(): Promise<Buffer>;
@@ -49,7 +49,7 @@ export interface Recording {
    */
   run(run: LiveRun): RunSink;
   /** Stores a segment. Octets by rendition, as in `LiveFragment.bytes`. */
-  keep(cut: CutSegment): void;
+  addSegment(cut: CutSegment): void;
   /** Resolves when all data passed so far has been stored or discarded; if the store fails, after a few seconds. */
   settled(): Promise<void>;
   /** Stores the data passed so far, retrying for a few seconds if the store fails. Accepts no further data. */

@@ -73,7 +73,7 @@ export async function recordClip(
     const durations = Object.fromEntries(
       [...fragments].map(([name, list]) => [name, list.at(-1)!.time + list.at(-1)!.duration - list[0]!.time]),
     );
-    recording.keep({
+    recording.addSegment({
       run: run.id,
       segment: { n: first + i, run: 0, start, durations },
       bytes: Object.fromEntries([...fragments].map(([name, list]) => [name, list.map(({ bytes }) => bytes)])),

@@ -72,28 +72,28 @@ export const recordMigrations: Migration[] = [
   },
 ];
 
-interface KeptRun {
+interface RecordedRun {
   id: string;
   started: number;
   renditions: LiveRendition[];
 }
 
 /** A segment with internal fields that are not exposed to players. */
-type KeptSegment = Omit<LiveSegment, "run"> & { run: string; ends: Record<string, number>; size: number };
+type RecordedSegment = Omit<LiveSegment, "run"> & { run: string; ends: Record<string, number>; size: number };
 
 export interface RecordTable {
   /** Whether the recording exists, and whether it has ended. */
   find(video: string): Promise<{ ended: boolean } | undefined>;
   begin(video: string): Promise<void>;
   end(video: string, now: number): Promise<void>;
-  insertRun(video: string, run: KeptRun): Promise<void>;
-  insertSegment(video: string, segment: KeptSegment): Promise<void>;
+  insertRun(video: string, run: RecordedRun): Promise<void>;
+  insertSegment(video: string, segment: RecordedSegment): Promise<void>;
   /** The order of the results is undefined. */
-  runs(video: string): Promise<KeptRun[]>;
+  runs(video: string): Promise<RecordedRun[]>;
   /** From number `from` onwards, in order. */
-  segments(video: string, from: number): Promise<KeptSegment[]>;
+  segments(video: string, from: number): Promise<RecordedSegment[]>;
   /** The segment with the highest number. */
-  last(video: string): Promise<KeptSegment | undefined>;
+  last(video: string): Promise<RecordedSegment | undefined>;
   size(video: string): Promise<number>;
   delete(video: string): Promise<void>;
 }
@@ -185,7 +185,7 @@ export function createRecordTable(db: Db): RecordTable {
   };
 }
 
-function fromRow({ n, run_id: run, start_s: start, durations, ends, starts, size }: SegmentRow): KeptSegment {
+function fromRow({ n, run_id: run, start_s: start, durations, ends, starts, size }: SegmentRow): RecordedSegment {
   return {
     n,
     run,

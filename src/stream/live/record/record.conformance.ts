@@ -31,7 +31,7 @@ export function recordConformance(engine: TestEngine): void {
       for (const { fragments, cut } of segments) {
         for (const fragment of fragments) sink.fragment(fragment);
         clock.advance(2000);
-        recording.keep(cut);
+        recording.addSegment(cut);
       }
       sink.end();
     }
@@ -96,8 +96,8 @@ export function recordConformance(engine: TestEngine): void {
       await recording.settled();
       clock.advance(300);
     }
-    recording.keep(testSegments[0]!.cut);
-    recording.keep(testSegments[1]!.cut);
+    recording.addSegment(testSegments[0]!.cut);
+    recording.addSegment(testSegments[1]!.cut);
     await recording.settled();
     const pages = await keysOf(objects, `stream/${VIDEO}/live/open/`);
     assert.ok(pages.length > 0);
@@ -133,7 +133,7 @@ export function recordConformance(engine: TestEngine): void {
     const later = testSegment(again, 4, { runIndex: 1, start: 0 });
     const following = next.run(again);
     for (const fragment of later.fragments) following.fragment(fragment);
-    next.keep(later.cut);
+    next.addSegment(later.cut);
     await next.close();
     const { segments, duration } = await elsewhere.finish(VIDEO);
     assert.equal(segments, 5);
@@ -165,7 +165,7 @@ export function recordConformance(engine: TestEngine): void {
     for (const { fragments, cut } of testSegments) {
       for (const fragment of fragments) sink.fragment(fragment);
       clock.advance(2000);
-      recording.keep(cut);
+      recording.addSegment(cut);
     }
     while (tries.failed <= 7) {
       clock.advance(1000);
@@ -206,7 +206,7 @@ export function recordConformance(engine: TestEngine): void {
         const { fragments, cut } = testSegment(run, n);
         for (const fragment of fragments) sink.fragment(fragment);
         clock.advance(2000);
-        recording.keep(cut);
+        recording.addSegment(cut);
         if (n < 2) await recording.settled();
         full = n >= 1;
       }
@@ -259,7 +259,7 @@ export function recordConformance(engine: TestEngine): void {
       await recording.settled();
       full.rendition = n === 2 ? "audio" : "";
       clock.advance(2000);
-      recording.keep(cut);
+      recording.addSegment(cut);
     }
     await refused.promise;
     const ending = { closed: false };

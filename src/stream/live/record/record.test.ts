@@ -63,7 +63,7 @@ test("waits for a slow disk up to a limit, then stops recording", async (t) => {
   const writing = Promise.withResolvers<void>();
   let faults = 0;
   const { recordings } = await openRecordings(t, {
-    mostWaiting: 10_000,
+    maxQueuedOctets: 10_000,
     around: (objects) => ({ ...objects, put: async (...args) => (await writing.promise, objects.put(...args)) }),
   });
   const recording = await recordings.open(VIDEO, { onFault: () => faults++ });
@@ -72,7 +72,7 @@ test("waits for a slow disk up to a limit, then stops recording", async (t) => {
   for (let n = 0; n < 20; n++) {
     const { fragments, cut } = testSegment(run, n);
     for (const fragment of fragments) sink.fragment(fragment);
-    recording.keep(cut);
+    recording.addSegment(cut);
   }
   assert.equal(faults, 1);
   writing.resolve();
@@ -106,7 +106,7 @@ test("loses nothing when killed between two segments cut at the same time: data 
     clock.advance(600);
     await recording.settled();
   }
-  for (const { cut } of fed) recording.keep(cut);
+  for (const { cut } of fed) recording.addSegment(cut);
   await reached.promise;
   const elsewhere = (await openRecordings(t, { db, objects })).recordings;
   assert.equal((await elsewhere.finish(VIDEO)).duration, 4);
@@ -143,7 +143,7 @@ test("journal pages are deleted only when the row for their segment has been sto
       clock.advance(600);
       await recording.settled();
     }
-    recording.keep(cut);
+    recording.addSegment(cut);
     await recording.settled();
   }
   assert.deepEqual(deletions, [{ rows: 1 }, { rows: 2 }, { rows: 3 }]);
@@ -161,7 +161,7 @@ test("neither copied octets nor skipped fragments leave unfinished data", async 
     for (const fragment of fragments) sink.fragment(fragment);
     clock.advance(700);
     await recording.settled();
-    recording.keep(
+    recording.addSegment(
       n === 1
         ? {
             ...cut,
@@ -191,7 +191,7 @@ test("recovers only the playable part of the last segment", async (t) => {
     const bytes = Object.fromEntries(run.renditions.map(({ name }) => [name, [Buffer.from(name)]]));
     for (const { name } of run.renditions)
       sink.fragment({ rendition: name, time: 0, duration: 2, key: true, bytes: bytes[name]![0]! });
-    recording.keep({
+    recording.addSegment({
       run: run.id,
       segment: { n: 0, run: 0, start: 0, durations: { source: 2, "90p": 2, audio: 2 } },
       bytes,

@@ -18,7 +18,7 @@ interface RecordingDeps {
   /** Interval in milliseconds between two pages of unfinished data. */
   pageMs: number;
   /** Maximum octets queued for the disk. */
-  mostWaiting: number;
+  maxQueuedOctets: number;
   onFault(err: unknown): void;
 }
 
@@ -29,11 +29,11 @@ const CLOSING_MS = 20_000;
 
 /**
  * Writes sequentially in arrival order. Failed writes are retried until they succeed, so a store or database outage of
- * a minute loses no data. The remaining data is discarded only if `mostWaiting` octets are queued or the recording is
+ * a minute loses no data. The remaining data is discarded only if `maxQueuedOctets` octets are queued or the recording is
  * closed in the meantime.
  */
 export function createRecording(parts: RecordingDeps): Recording {
-  const { video, timeline, table, journal, objects, clock, log, pageMs, mostWaiting } = parts;
+  const { video, timeline, table, journal, objects, clock, log, pageMs, maxQueuedOctets } = parts;
   const pending = createPending();
   const givenUp = new AbortController();
   const stopped = givenUp.signal;
@@ -50,7 +50,7 @@ export function createRecording(parts: RecordingDeps): Recording {
   function enqueue(size: number, work: () => Promise<void>) {
     if (stopped.aborted || closed) return;
     waiting += size;
-    if (waiting > mostWaiting) return giveUp(tooSlow(waiting));
+    if (waiting > maxQueuedOctets) return giveUp(tooSlow(waiting));
     queue = queue
       .then(() => untilWritten(work))
       .finally(() => {
@@ -98,7 +98,7 @@ export function createRecording(parts: RecordingDeps): Recording {
   function take(run: string, fragment: LiveFragment) {
     if (stopped.aborted || closed) return;
     pending.add(run, fragment);
-    if (pending.octets() > mostWaiting) return giveUp(tooSlow(pending.octets()));
+    if (pending.octets() > maxQueuedOctets) return giveUp(tooSlow(pending.octets()));
     if (paging || clock.now() - pagedAt < pageMs) return;
     paging = true;
     enqueue(pending.unwritten(), async () => {
@@ -144,22 +144,22 @@ export function createRecording(parts: RecordingDeps): Recording {
         end() {},
       };
     },
-    keep(cut) {
+    addSegment(cut) {
       const ends: Record<string, number> = {};
       let size = 0;
       for (const [rendition, bytes] of Object.entries(cut.bytes)) {
         const end = cut.segment.start + (cut.segment.durations[rendition] ?? 0);
-        ends[rendition] = pending.take(cut.run, rendition, { bytes, end }) ?? end;
+        ends[rendition] = pending.remove(cut.run, rendition, { bytes, end }) ?? end;
         size += bytes.reduce((sum, { length }) => sum + length, 0);
       }
       // Computed immediately: queued segments may empty other pages before this write runs.
-      const emptied = pending.emptied();
+      const emptied = pending.takeEmptyPages();
       enqueue(size, () => write(cut, ends, emptied));
     },
     async settled() {
-      const patience = new AbortController();
-      await Promise.race([emptied(), clock.sleep(CLOSING_MS, patience.signal).catch(() => {})]);
-      patience.abort();
+      const timeout = new AbortController();
+      await Promise.race([emptied(), clock.sleep(CLOSING_MS, timeout.signal).catch(() => {})]);
+      timeout.abort();
     },
     async close() {
       enqueue(pending.unwritten(), writePages);

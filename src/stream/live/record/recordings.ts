@@ -18,9 +18,9 @@ export interface RecordingsDeps {
   /** Approximate milliseconds of a broadcast that a crash may lose. Default 500. */
   pageMs?: number;
   /** Maximum octets of one broadcast queued for a slow disk. Default 128 MiB. */
-  mostWaiting?: number;
+  maxQueuedOctets?: number;
   /** Maximum number of cached timelines. Default 100. */
-  remembered?: number;
+  maxCached?: number;
 }
 
 /** Half a minute at the maximum bitrate, in all renditions. */
@@ -33,8 +33,8 @@ export function createRecordings({
   log,
   segmentSeconds = 2,
   pageMs = 500,
-  mostWaiting = MAX_WAITING,
-  remembered = 100,
+  maxQueuedOctets = MAX_WAITING,
+  maxCached = 100,
 }: RecordingsDeps): Recordings {
   const table = createRecordTable(db);
   const journal = createJournal(objects);
@@ -64,7 +64,7 @@ export function createRecordings({
       }
     }
     known.delete(video);
-    if (known.size >= remembered) known.delete(known.keys().next().value!);
+    if (known.size >= maxCached) known.delete(known.keys().next().value!);
     known.set(video, now);
     return now;
   }
@@ -100,7 +100,7 @@ export function createRecordings({
         clock,
         log,
         pageMs,
-        mostWaiting,
+        maxQueuedOctets,
         onFault,
       });
     },

@@ -16,7 +16,7 @@ interface RecoveryDeps {
 }
 
 /** Drops data up to this length if a rendition lacks it: many players cannot handle a gap. */
-const LET_GO_S = 1;
+const MAX_DROPPED_SECONDS = 1;
 
 /** Encoders lag and audio is ahead of video: the most recent data is not present in every rendition. */
 function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): CutFragments[] {
@@ -25,11 +25,11 @@ function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): C
   const last = led.at(-1)?.fragments;
   if (last === undefined || last.size === renditions.length) return led;
   const length = last.get(leader)!.reduce((sum, { duration }) => sum + duration, 0);
-  return length > LET_GO_S ? led : led.slice(0, -1);
+  return length > MAX_DROPPED_SECONDS ? led : led.slice(0, -1);
 }
 
 /** Every active rendition ends within this many of the last segments. */
-const LOOKED_AT = 20;
+const LOOKBACK_SEGMENTS = 20;
 /** One tick, plus the rounding error of seconds written as decimals. */
 const EXACT = 0.002;
 
@@ -42,7 +42,7 @@ export async function recoverOpen(
   if (pages.length === 0) return;
   const runs = new Map((await table.runs(video)).map((run) => [run.id, run]));
   const last = await table.last(video);
-  const kept = last === undefined ? [] : await table.segments(video, Math.max(0, last.n - LOOKED_AT));
+  const kept = last === undefined ? [] : await table.segments(video, Math.max(0, last.n - LOOKBACK_SEGMENTS));
   const endOf = (run: string, rendition: string) =>
     Math.max(
       -Infinity,

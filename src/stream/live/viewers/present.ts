@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 
 /** Viewers of each input, in this process. */
-interface Present {
+interface ViewerPresence {
   /** The viewer has just sent a request. */
-  seen(input: string, viewer: string): void;
+  markSeen(input: string, viewer: string): void;
   /** The viewer is present until the returned function is called. */
-  stays(input: string, viewer: string): () => void;
+  join(input: string, viewer: string): () => void;
   /** Viewer numbers below 2^48: a viewer has the same number in every process. */
   of(input: string): Iterable<number>;
   count(input: string): number;
@@ -18,20 +18,20 @@ interface Audience {
   /** Time each viewer was last seen; least recently seen first. */
   seen: Map<number, number>;
   /** Number of open connections per viewer. */
-  stay: Map<number, number>;
+  connections: Map<number, number>;
 }
 
 /** `most`: maximum viewers across all inputs; beyond it, the oldest viewer of the same input is evicted. */
-export function createPresent({ now, most = 200_000 }: { now(): number; most?: number }): Present {
+export function createViewerPresence({ now, most = 200_000 }: { now(): number; most?: number }): ViewerPresence {
   const audiences = new Map<string, Audience>();
   let count = 0;
 
   function audienceOf(input: string): Audience {
-    return audiences.getOrInsertComputed(input, () => ({ seen: new Map(), stay: new Map() }));
+    return audiences.getOrInsertComputed(input, () => ({ seen: new Map(), connections: new Map() }));
   }
 
   return {
-    seen(input, viewer) {
+    markSeen(input, viewer) {
       const { seen } = audienceOf(input);
       const number = numberOf(viewer);
       if (seen.delete(number)) count--;
@@ -40,41 +40,41 @@ export function createPresent({ now, most = 200_000 }: { now(): number; most?: n
       seen.set(number, now());
       count++;
     },
-    stays(input, viewer) {
-      const { stay } = audienceOf(input);
+    join(input, viewer) {
+      const { connections } = audienceOf(input);
       const number = numberOf(viewer);
-      stay.set(number, (stay.get(number) ?? 0) + 1);
+      connections.set(number, (connections.get(number) ?? 0) + 1);
       let left = false;
       return () => {
         if (left) return;
         left = true;
-        const times = stay.get(number)! - 1;
-        if (times === 0) stay.delete(number);
-        else stay.set(number, times);
+        const times = connections.get(number)! - 1;
+        if (times === 0) connections.delete(number);
+        else connections.set(number, times);
       };
     },
     of(input) {
-      const { seen, stay } = audiences.get(input) ?? {
+      const { seen, connections } = audiences.get(input) ?? {
         seen: new Map<number, number>(),
-        stay: new Map<number, number>(),
+        connections: new Map<number, number>(),
       };
-      return new Set([...seen.keys(), ...stay.keys()]);
+      return new Set([...seen.keys(), ...connections.keys()]);
     },
     count(input) {
       const audience = audiences.get(input);
       if (audience === undefined) return 0;
-      const { seen, stay } = audience;
-      return seen.size + [...stay.keys()].filter((number) => !seen.has(number)).length;
+      const { seen, connections } = audience;
+      return seen.size + [...connections.keys()].filter((number) => !seen.has(number)).length;
     },
     inputs: () => [...audiences.keys()],
     forget(before) {
-      for (const [input, { seen, stay }] of audiences) {
+      for (const [input, { seen, connections }] of audiences) {
         for (const [number, at] of seen) {
           if (at >= before) break;
           seen.delete(number);
           count--;
         }
-        if (seen.size === 0 && stay.size === 0) audiences.delete(input);
+        if (seen.size === 0 && connections.size === 0) audiences.delete(input);
       }
     },
   };

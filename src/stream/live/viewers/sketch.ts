@@ -9,12 +9,12 @@ export const SKETCH = 512;
 const BITS = 48;
 const OCTETS = BITS / 8;
 
-export const lowest = (viewers: Iterable<number>): number[] =>
+export const sketchOf = (viewers: Iterable<number>): number[] =>
   [...new Set(viewers)].sort((a, b) => a - b).slice(0, SKETCH);
 
 /** Number of distinct viewers in these sketches. */
-export function distinct(sketches: readonly (readonly number[])[]): number {
-  const union = lowest(sketches.flat());
+export function countDistinct(sketches: readonly (readonly number[])[]): number {
+  const union = sketchOf(sketches.flat());
   return union.length < SKETCH ? union.length : Math.round((SKETCH - 1) / ((union.at(-1)! + 1) / 2 ** BITS));
 }
 

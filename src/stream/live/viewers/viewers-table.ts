@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { createCommits, prepared, type Db, type Migration } from "../../../store/index.ts";
+import { createGroupCommitter, prepared, type Db, type Migration } from "../../../store/index.ts";
 
 interface ViewersTables {
   stream_live_viewers: {
@@ -32,7 +32,7 @@ export const liveViewersMigrations: Migration[] = [
 
 export function createViewersTable(db: Db) {
   const tables = db.tables<ViewersTables>();
-  const commits = createCommits(db);
+  const commits = createGroupCommitter(db);
   const put = prepared((arg) =>
     tables
       .insertInto("stream_live_viewers")
@@ -46,7 +46,7 @@ export function createViewersTable(db: Db) {
 
   return {
     note: (all: readonly { input: string; process: string; viewers: string; at: number }[]): Promise<void> =>
-      commits.all(all.map((one) => put({ ...one }))),
+      commits.writeAtomically(all.map((one) => put({ ...one }))),
 
     /** Rows of all other processes. */
     async ofOthers(input: string, process: string, since: number): Promise<string[]> {

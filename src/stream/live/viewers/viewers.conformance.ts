@@ -40,7 +40,7 @@ function ask(
     request: { method: "GET", headers, url },
     response: { statusCode: status },
   } as unknown as Viewing;
-  return viewers.watch({ path, want: "play", handle: async () => {} }).handle(viewing);
+  return viewers.watch({ path, purpose: "play", handle: async () => {} }).handle(viewing);
 }
 
 export function viewersConformance(engine: TestEngine): void {
@@ -93,10 +93,10 @@ export function viewersConformance(engine: TestEngine): void {
     const second = await other();
     for (let n = 0; n < 40; n++) await ask(n % 2 === 0 ? viewers : second, `192.0.2.${n}`);
     for (let n = 0; n < 10; n++) await ask(n % 2 === 0 ? second : viewers, `192.0.2.${n}`);
-    await Promise.all([viewers.tell(), second.tell()]);
+    await Promise.all([viewers.publish(), second.publish()]);
     assert.deepEqual([await viewers.count(INPUT), await second.count(INPUT)], [40, 40]);
     for (let n = 0; n < 3000; n++) await ask(n % 2 === 0 ? viewers : second, `2001:db8::${n}`);
-    await Promise.all([viewers.tell(), second.tell()]);
+    await Promise.all([viewers.publish(), second.publish()]);
     clock.advance(5000);
     const many = await viewers.count(INPUT);
     assert.ok(Math.abs(many - 3040) < 0.2 * 3040, `${many} of 3040`);

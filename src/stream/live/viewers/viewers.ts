@@ -3,8 +3,8 @@ import { every } from "../../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import type { DeliveryRoute } from "../../delivery/index.ts";
-import { createPresent } from "./present.ts";
-import { distinct, lowest, readSketch, writeSketch } from "./sketch.ts";
+import { createViewerPresence } from "./present.ts";
+import { countDistinct, sketchOf, readSketch, writeSketch } from "./sketch.ts";
 import { createViewersTable } from "./viewers-table.ts";
 
 interface LiveViewersDeps {
@@ -29,21 +29,21 @@ export interface LiveViewers {
    */
   count(input: string): Promise<number>;
   /** Publishes the viewers to other processes immediately. Also runs automatically every ten seconds. */
-  tell(): Promise<void>;
+  publish(): Promise<void>;
   close(): Promise<void>;
 }
 
 const WATCHING_MS = 30_000;
 const TELL_MS = 10_000;
 /** Validity period of viewers published by another process, and how long they are cached. */
-const TOLD_MS = 25_000;
+const MAX_AGE_MS = 25_000;
 const READ_MS = 5000;
 const MAX_READ = 1000;
 
 export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): LiveViewers {
   const table = createViewersTable(db);
   const process = ids.hex();
-  const present = createPresent({ now: () => clock.now() });
+  const present = createViewerPresence({ now: () => clock.now() });
   const others = new Map<string, { at: number; sketches: Promise<number[][]> }>();
   let reported = false;
   const publishing = every(TELL_MS, write, { name: "live: publication of viewer counts", log });
@@ -55,9 +55,9 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
     if (inputs.length === 0 && !reported) return;
     if (inputs.length > 0)
       await table.note(
-        inputs.map((input) => ({ input, process, viewers: writeSketch(lowest(present.of(input))), at: now })),
+        inputs.map((input) => ({ input, process, viewers: writeSketch(sketchOf(present.of(input))), at: now })),
       );
-    await table.forget({ before: now - 2 * TOLD_MS });
+    await table.forget({ before: now - 2 * MAX_AGE_MS });
     reported = inputs.length > 0;
   }
 
@@ -65,7 +65,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
     const now = clock.now();
     const known = others.get(input);
     if (known !== undefined && now - known.at < READ_MS) return known.sketches;
-    const sketches = table.ofOthers(input, process, now - TOLD_MS).then((texts) => texts.map(readSketch));
+    const sketches = table.ofOthers(input, process, now - MAX_AGE_MS).then((texts) => texts.map(readSketch));
     others.delete(input);
     if (others.size >= MAX_READ) others.delete(others.keys().next().value!);
     others.set(input, { at: now, sketches });
@@ -74,7 +74,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
   }
 
   return {
-    tell: publishing.run,
+    publish: publishing.run,
     watch: (route) =>
       !/^(manifest|segments)\//.test(route.path)
         ? route
@@ -90,10 +90,10 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
                 response.statusCode >= 400
               )
                 return;
-              present.seen(video.liveInput, nameOf(viewer.ip, request));
+              present.markSeen(video.liveInput, nameOf(viewer.ip, request));
             },
           },
-    join: (input, session) => present.stays(input, session),
+    join: (input, session) => present.join(input, session),
     async count(input) {
       present.forget(clock.now() - WATCHING_MS);
       const sketches = await sketchesOfOthers(input).catch((err: unknown) => {
@@ -102,7 +102,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
       });
       return sketches.every((sketch) => sketch.length === 0)
         ? present.count(input)
-        : distinct([lowest(present.of(input)), ...sketches]);
+        : countDistinct([sketchOf(present.of(input)), ...sketches]);
     },
     async close() {
       await publishing.stop();

@@ -60,7 +60,7 @@ export function createPublisherClocks(): PublisherClocks {
   }
 
   /** Earlier timestamps no longer apply: the next packet is placed by arrival, in the same way as the first. */
-  function beginAnew(state: State): void {
+  function resetState(state: State): void {
     state.offset = undefined;
     state.lastTimestamp = -Infinity;
     delete state.report;
@@ -70,7 +70,7 @@ export function createPublisherClocks(): PublisherClocks {
     return {
       time(timestamp, now) {
         zero ??= now;
-        if (inMicroseconds(state, state.lastTimestamp - timestamp) > BACK_US) beginAnew(state);
+        if (inMicroseconds(state, state.lastTimestamp - timestamp) > BACK_US) resetState(state);
         state.offset ??= (now - zero) * 1000 - inMicroseconds(state, timestamp);
         correct(state, timestamp);
         state.lastTimestamp = Math.max(state.lastTimestamp, timestamp);

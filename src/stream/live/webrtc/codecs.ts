@@ -17,7 +17,7 @@ export const codecsOf = ({ video, audio }: LiveTracks): FeedCodecs => ({
 });
 
 /** Browsers present frames in arrival order, and support few codecs. */
-export function mustEncode({ codec, config }: NonNullable<LiveTracks["video"]>, bFrames: boolean): boolean {
+export function needsTranscoding({ codec, config }: NonNullable<LiveTracks["video"]>, bFrames: boolean): boolean {
   if (codec === "vp8") return false;
   if (codec !== "h264" || bFrames) return true;
   const [sps] = readAvcConfig(config).sps;

@@ -43,7 +43,7 @@ export const typeOf = (request: IncomingMessage): string =>
 export async function readTextBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let octets = 0;
-  const late = setTimeout(() => request.destroy(), PATIENCE_MS);
+  const timeout = setTimeout(() => request.destroy(), PATIENCE_MS);
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       octets += chunk.length;
@@ -52,7 +52,7 @@ export async function readTextBody(request: IncomingMessage): Promise<string> {
   } catch (cause) {
     throw streamErrors.webrtcBadOffer({ reason: "its body is incomplete" }, { cause });
   } finally {
-    clearTimeout(late);
+    clearTimeout(timeout);
   }
   if (octets > MAX_OCTETS) throw streamErrors.webrtcBadOffer({ reason: `it has more than ${MAX_OCTETS} bytes` });
   return Buffer.concat(chunks).toString("utf8");

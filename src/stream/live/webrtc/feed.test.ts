@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { joinLengths, writeAvcConfig } from "../../../protocol/h264/index.ts";
+import { joinLengthPrefixed, writeAvcConfig } from "../../../protocol/h264/index.ts";
 import { unpackH264 } from "../../../protocol/rtp/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
@@ -17,7 +17,7 @@ const picture = (pts: number, key: boolean): MediaPacket => ({
   dts: pts,
   pts,
   key,
-  data: joinLengths([Buffer.from([key ? 0x65 : 0x41, pts & 255, 1])]),
+  data: joinLengthPrefixed([Buffer.from([key ? 0x65 : 0x41, pts & 255, 1])]),
 });
 
 async function publish(tracks: LiveTracks, transcoder?: Transcoder) {
@@ -54,10 +54,10 @@ test("a new viewer gets everything since the last key frame, with its parameter 
   const { hub, publication, feeds } = await publish(h264);
   const feed = feeds.of(hub.input.uid)!;
   const units: Unit[] = [];
-  const first = feed.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+  const first = feed.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
   for (const [i, key] of [true, false, true, false, false].entries()) publication.write(picture(i * 40_000, key));
   assert.equal(units.length, 5);
-  const { backlog, end } = feed.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, over: () => {} });
+  const { backlog, end } = feed.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, onEnd: () => {} });
   assert.deepEqual(
     backlog().map(({ pts, key }) => [pts, key]),
     [
@@ -78,7 +78,7 @@ test("viewers stay connected for the next publisher, unless its codec differs", 
   const { hub, publication, feeds } = await publish(h264);
   let runs = 0;
   let over = 0;
-  feeds.of(hub.input.uid)!.watch({ run: () => runs++, unit: () => {}, caughtUp: () => {}, over: () => over++ });
+  feeds.of(hub.input.uid)!.watch({ run: () => runs++, unit: () => {}, caughtUp: () => {}, onEnd: () => over++ });
   publication.end(false);
   assert.equal(over, 0);
   const again = await hub.publish({ protocol: "rtmp", credential: hub.secret, address: "127.0.0.1" });
@@ -101,7 +101,7 @@ test("video is transcoded as soon as its frames are reordered; audio other than 
   const units: Unit[] = [];
   feeds
     .of(hub.input.uid)!
-    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
   assert.deepEqual(
     opened.map(({ wanted }) => wanted),
     [{ video: false, audio: true }],
@@ -133,7 +133,7 @@ test("a failed encoder is restarted a few times; after that viewers receive vide
     const { transcoder, opened } = someTranscoder();
     const { hub, feeds } = await publish(tracks, transcoder);
     let over = 0;
-    feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, over: () => over++ });
+    feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, onEnd: () => over++ });
     for (let n = 0; n < opened.length; n++) opened[n]!.out.failed(new Error("it ended"));
     assert.deepEqual([opened.length, over], [4, ends]);
     feeds.close();
@@ -171,7 +171,7 @@ test("skips encoded audio from before a viewer joined, but only once", async () 
   const units: Unit[] = [];
   feeds
     .of(hub.input.uid)!
-    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
   const [{ out }] = opened as [(typeof opened)[number]];
   publication.write(frame(2_400_000));
   for (let at = 0; at <= 2_400_000; at += 20_000) out.packet(frame(at));
@@ -191,7 +191,7 @@ test("sends audio after two seconds if the encoder keeps lagging", async () => {
   const units: Unit[] = [];
   feeds
     .of(hub.input.uid)!
-    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
   publication.write(picture(0, true));
   for (let at = 0; at <= 3_000_000; at += 20_000) {
     publication.write(frame(at));
@@ -212,7 +212,7 @@ test("sends encoded video from its key frame only after the encoder has caught u
     run: () => {},
     unit: (unit) => units.push(unit),
     caughtUp: () => caughtUp.push(watched.backlog().length),
-    over: () => {},
+    onEnd: () => {},
   });
   const [{ out }] = opened as [(typeof opened)[number]];
   out.tracks(h264);

@@ -1,9 +1,9 @@
-import { NAL, nalType, readAvcConfig, splitLengths } from "../../../protocol/h264/index.ts";
+import { NAL, nalType, readAvcConfig, splitLengthPrefixed } from "../../../protocol/h264/index.ts";
 import { packH264, packVp8 } from "../../../protocol/rtp/index.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";
 import type { Transcoding, Transcoder } from "./transcoder.ts";
-import { codecsOf, type FeedCodecs, mustEncode } from "./codecs.ts";
+import { codecsOf, type FeedCodecs, needsTranscoding } from "./codecs.ts";
 
 /** One video or audio frame as RTP payloads, shared by all viewers. */
 export interface Unit {
@@ -19,7 +19,7 @@ export interface Feed {
   codecs(): FeedCodecs;
   /** Passes all units on as they arrive. `backlog`: units since the last key frame; empty while an encoder catches up. */
   watch(watcher: Watcher): { backlog(): readonly Unit[]; end(): void };
-  wantKeyFrame(): void;
+  requestKeyFrame(): void;
 }
 
 interface Watcher {
@@ -29,7 +29,7 @@ interface Watcher {
   /** The encoder has caught up: `backlog` is complete, and its last frame is current. */
   caughtUp(): void;
   /** This is the last call: the broadcast has ended, or continues in another codec. */
-  over(): void;
+  onEnd(): void;
 }
 
 interface Feeds {
@@ -190,7 +190,7 @@ function openFeed({
     if (kind === "audio") return give({ kind, key, pts, payloads: [data] });
     if (tracks.video?.codec === "vp8")
       return give({ kind, key, pts, payloads: packVp8(data, MAX_PAYLOAD, pictures++ & 0x7fff) });
-    const nals = splitLengths(data).filter((nal) => nalType(nal) !== NAL.delimiter);
+    const nals = splitLengthPrefixed(data).filter((nal) => nalType(nal) !== NAL.delimiter);
     const own = nals.some((nal) => nalType(nal) === NAL.sps);
     give({ kind, key, pts, payloads: packH264(key && !own ? [...parameterSets, ...nals] : nals, MAX_PAYLOAD) });
   }
@@ -204,7 +204,7 @@ function openFeed({
     backlog = [];
     shown = -Infinity;
     connectTranscoder({
-      video: given.video !== undefined && mustEncode(given.video, session!.health().bFrames),
+      video: given.video !== undefined && needsTranscoding(given.video, session!.health().bFrames),
       audio: given.audio !== undefined && given.audio.codec !== "opus",
     });
     for (const watcher of watchers) watcher.run();
@@ -298,7 +298,7 @@ function openFeed({
     onEnd();
     stopReading?.();
     transcoding?.close();
-    for (const watcher of watchers) watcher.over();
+    for (const watcher of watchers) watcher.onEnd();
     watchers.clear();
   }
 
@@ -310,7 +310,7 @@ function openFeed({
     attach,
     close,
     watch(watcher) {
-      if (closed) queueMicrotask(() => watcher.over());
+      if (closed) queueMicrotask(() => watcher.onEnd());
       else watchers.add(watcher);
       return {
         backlog: () => (behind.video === undefined ? backlog : []),
@@ -320,6 +320,6 @@ function openFeed({
         },
       };
     },
-    wantKeyFrame: () => session?.wantKeyFrame(),
+    requestKeyFrame: () => session?.requestKeyFrame(),
   };
 }

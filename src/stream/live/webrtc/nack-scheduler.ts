@@ -8,7 +8,7 @@ interface NackScheduler {
 const AGAIN_MS = 80;
 const MAX_TIMES = 5;
 /** Maximum packets per message. */
-const MOST = 100;
+const MAX_PER_MESSAGE = 100;
 
 /** Requests each packet immediately, then up to four more times while it is missing. */
 export function createNackScheduler(): NackScheduler {
@@ -20,7 +20,7 @@ export function createNackScheduler(): NackScheduler {
       for (const number of missing) {
         const before = nacked.get(number);
         const again = before === undefined || (now - before.at >= AGAIN_MS && before.times < MAX_TIMES);
-        if (again && due.length < MOST) due.push(number);
+        if (again && due.length < MAX_PER_MESSAGE) due.push(number);
         if (before !== undefined || again)
           next.set(number, again ? { at: now, times: (before?.times ?? 0) + 1 } : before!);
       }

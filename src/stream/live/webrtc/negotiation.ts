@@ -11,7 +11,7 @@ export interface Negotiation {
   answer(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string>;
   offer(): Promise<string>;
   /** For a client that has received an offer from the server. */
-  takeAnswer(answer: string): Promise<void>;
+  acceptAnswer(answer: string): Promise<void>;
   /** Undefined: no response body. Otherwise the fragment for the ICE restart. Rejects with webrtcBadPatch. */
   patch(fragment: string): Promise<string | undefined>;
   /** Entity tag of the current ICE session. */
@@ -25,7 +25,7 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
   let offers = false;
   let turn: Promise<unknown> = Promise.resolve();
 
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  function enqueue<T>(work: () => Promise<T>): Promise<T> {
     const result = turn.then(work);
     turn = result.catch(() => {});
     return result;
@@ -58,14 +58,14 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
     ufrag !== undefined && !remote.split(/\r?\n/).includes(`a=ice-ufrag:${ufrag}`);
 
   return {
-    answer: (offer, change) => inTurn(() => agree(offer, change)),
+    answer: (offer, change) => enqueue(() => agree(offer, change)),
     offer: () =>
-      inTurn(async () => {
+      enqueue(async () => {
         await connection.setLocalDescription(await connection.createOffer());
         return described();
       }),
-    takeAnswer: (answer) =>
-      inTurn(async () => {
+    acceptAnswer: (answer) =>
+      enqueue(async () => {
         if (connection.signalingState !== "have-local-offer")
           throw streamErrors.webrtcBadPatch({ reason: "no answer is expected" });
         try {
@@ -76,7 +76,7 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
         remote = answer;
       }),
     patch: (text) =>
-      inTurn(async () => {
+      enqueue(async () => {
         const fragment = readSdpFragment(text);
         if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is not an SDP fragment" });
         const { ufrag, pwd } = fragment;

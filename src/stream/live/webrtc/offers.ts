@@ -7,7 +7,7 @@ export interface OfferedCodec {
   payloadType: number;
   channels?: number;
   /** Payload type of retransmissions (RFC 4588). */
-  again?: number;
+  rtxPayloadType?: number;
 }
 
 export interface Offer {
@@ -20,7 +20,7 @@ export interface Offer {
   audio?: OfferedCodec;
 }
 
-type OfferReading = { ok: true; offer: Offer } | { ok: false; why: string };
+type OfferReading = { ok: true; offer: Offer } | { ok: false; reason: string };
 
 const LONGEST = 64 * 1024;
 const KEPT_EXTENSIONS = [
@@ -32,23 +32,23 @@ const KEPT_EXTENSIONS = [
 const PROFILES = ["42e0", "4200", "42c0", "4d00", "4d40", "64000", "640c"];
 
 /**
- * Reads an offer and reduces it to the selected codecs: the first entry of `video` that it contains. `again`: keep the
+ * Reads an offer and reduces it to the selected codecs: the first entry of `video` that it contains. `keepRtx`: keep the
  * RTX stream. Without RTX, a browser's bandwidth probes use sequence numbers of the video and are never retransmitted.
  */
 export function readOffer(
   sdp: string,
-  { video: wanted, again = false }: { video: readonly WebrtcCodec[]; again?: boolean },
+  { video: wanted, keepRtx = false }: { video: readonly WebrtcCodec[]; keepRtx?: boolean },
 ): OfferReading {
-  if (sdp.length > LONGEST || !sdp.startsWith("v=0")) return { ok: false, why: "the body is not SDP" };
+  if (sdp.length > LONGEST || !sdp.startsWith("v=0")) return { ok: false, reason: "the body is not SDP" };
   const [session = [], ...media] = sections(sdp);
   const kinds = media.map(([line = ""]) => /^m=(\w+) /.exec(line)?.[1]);
   if (media.length === 0 || kinds.some((kind) => kind !== "video" && kind !== "audio"))
-    return { ok: false, why: "it offers media other than video and audio" };
-  if (new Set(kinds).size !== kinds.length) return { ok: false, why: "it offers several tracks of the same kind" };
+    return { ok: false, reason: "it offers media other than video and audio" };
+  if (new Set(kinds).size !== kinds.length) return { ok: false, reason: "it offers several tracks of the same kind" };
   if (media.length > 1 && !session.some((line) => line.startsWith("a=group:BUNDLE ")))
-    return { ok: false, why: "its media are not bundled on one transport (BUNDLE)" };
+    return { ok: false, reason: "its media are not bundled on one transport (BUNDLE)" };
   if (!sdp.includes("a=fingerprint:") || !sdp.includes("a=ice-ufrag:") || !sdp.includes("a=ice-pwd:"))
-    return { ok: false, why: "it has no fingerprint, or no ICE credentials" };
+    return { ok: false, reason: "it has no fingerprint, or no ICE credentials" };
   const offer: Offer = { sdp: "" };
   const out = [session.filter((line) => !line.startsWith("a=extmap-allow-mixed"))];
   for (const [index, section] of media.entries()) {
@@ -57,10 +57,10 @@ export function readOffer(
     if (chosen === undefined)
       return {
         ok: false,
-        why: `it offers no supported ${kind} codec (${kind === "video" ? wanted.join(", ") : "opus"})`,
+        reason: `it offers no supported ${kind} codec (${kind === "video" ? wanted.join(", ") : "opus"})`,
       };
-    const repeats = again && kind === "video" ? repeatsOf(section, chosen.payloadType) : undefined;
-    offer[kind] = { ...chosen, ...(repeats !== undefined && { again: repeats }) };
+    const repeats = keepRtx && kind === "video" ? repeatsOf(section, chosen.payloadType) : undefined;
+    offer[kind] = { ...chosen, ...(repeats !== undefined && { rtxPayloadType: repeats }) };
     out.push(trim(section, [chosen.payloadType, ...(repeats === undefined ? [] : [repeats])]));
   }
   return { ok: true, offer: { ...offer, sdp: `${out.flat().join("\r\n")}\r\n` } };

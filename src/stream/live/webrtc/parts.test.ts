@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { packVp8, type RtpPart } from "../../../protocol/rtp/index.ts";
+import { packVp8, type RtpPacketFields } from "../../../protocol/rtp/index.ts";
 import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "../packets.ts";
 import type { Publication } from "../publish.ts";
 import { createPublisherClocks } from "./clocks.ts";
 import { readOffer, withStartBitrate } from "./offers.ts";
-import { createPictures, type Picture } from "./pictures.ts";
+import { createVideoDepacketizer, type VideoFrame } from "./pictures.ts";
 import { createNackScheduler } from "./nack-scheduler.ts";
 import { offerAfterRestart, readSdpFragment } from "./sdp-fragment.ts";
 import { createTracksGate } from "./tracks-gate.ts";
@@ -92,9 +92,9 @@ describe("an offer", () => {
   });
 
   test("from a publisher keeps the RTX stream", () => {
-    const reading = readOffer(OFFER, { video: ["vp8"], again: true });
+    const reading = readOffer(OFFER, { video: ["vp8"], keepRtx: true });
     assert.ok(reading.ok);
-    assert.deepEqual(reading.offer.video, { codec: "vp8", payloadType: 96, again: 97 });
+    assert.deepEqual(reading.offer.video, { codec: "vp8", payloadType: 96, rtxPayloadType: 97 });
     for (const kept of [
       "SAVPF 96 97\r\n",
       "a=rtpmap:97 rtx/90000",
@@ -103,8 +103,10 @@ describe("an offer", () => {
       "a=ssrc:12 cname:x",
     ])
       assert.ok(reading.offer.sdp.includes(kept), kept);
-    const without = readOffer(OFFER, { video: ["h264"], again: true });
-    assert.ok(without.ok && without.offer.video?.again === undefined && !without.offer.sdp.includes("ssrc:12"));
+    const without = readOffer(OFFER, { video: ["h264"], keepRtx: true });
+    assert.ok(
+      without.ok && without.offer.video?.rtxPayloadType === undefined && !without.offer.sdp.includes("ssrc:12"),
+    );
   });
 
   test("from a viewer is answered with the published codec, or rejected", () => {
@@ -112,7 +114,7 @@ describe("an offer", () => {
     assert.ok(reading.ok && reading.offer.video?.payloadType === 96);
     assert.ok(reading.offer.sdp.includes("a=rtcp-fb:96 nack pli"));
     const without = readOffer(OFFER.replaceAll("VP8", "VP9"), { video: ["vp8"] });
-    assert.ok(!without.ok && /supported video codec/.test(without.why));
+    assert.ok(!without.ok && /supported video codec/.test(without.reason));
   });
 
   test("with any modification is accepted or rejected, and causes no other error", () => {
@@ -125,7 +127,7 @@ describe("an offer", () => {
             OFFER,
           );
           const reading = readOffer(sdp, { video: ["h264", "vp8"] });
-          assert.equal(typeof (reading.ok ? reading.offer.sdp : reading.why), "string");
+          assert.equal(typeof (reading.ok ? reading.offer.sdp : reading.reason), "string");
         },
       ),
     );
@@ -237,19 +239,19 @@ describe("video frames", () => {
    * after `wayMs`.
    */
   function run(lost: ReadonlySet<number>, { wayMs = 30, repeats = true } = {}) {
-    const got: Picture[] = [];
+    const got: VideoFrame[] = [];
     const tracks: LiveVideoTrack[] = [];
     let missed = 0;
     let wanted = 0;
-    const pictures = createPictures("vp8", {
+    const pictures = createVideoDepacketizer("vp8", {
       track: (track) => tracks.push(track),
-      picture: (picture) => got.push(picture),
+      frame: (picture) => got.push(picture),
       lost: (packets) => (missed += packets),
       keyFrameNeeded: () => wanted++,
     });
     const asking = createNackScheduler();
-    const sent = new Map<number, RtpPart>();
-    const events: { at: number; part: RtpPart }[] = [];
+    const sent = new Map<number, RtpPacketFields>();
+    const events: { at: number; part: RtpPacketFields }[] = [];
     let sequence = 65_500;
     for (let n = 0; n < 100; n++) {
       const payloads = packVp8(n % 10 === 0 ? KEY : OTHER, 1180, n);

@@ -10,7 +10,7 @@ function open(t: TestContext, connections: number) {
     settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections },
   });
   t.after(() => peers.close());
-  return { peers, open: (kind: "publish" | "play") => peers.open(CODECS, { kind, near: true }) };
+  return { peers, open: (kind: "publish" | "play") => peers.open(CODECS, { kind, isLocal: true }) };
 }
 
 test("viewers and publishers do not use each other's slots", (t) => {

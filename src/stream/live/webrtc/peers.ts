@@ -31,7 +31,7 @@ export interface Peer {
   /** Milliseconds since its last packet. */
   silentFor(): number;
   /** Records activity that ICE does not detect. */
-  heard(): void;
+  recordActivity(): void;
   /**
    * Called once, regardless of which side closes, or soon after registration if the peer has closed. `clean`: the peer
    * ended the session properly.
@@ -42,10 +42,10 @@ export interface Peer {
 
 export interface Peers {
   /**
-   * `near`: a client on this machine. Publishers and viewers are counted separately, so neither can lock out the other.
+   * `isLocal`: a client on this machine. Publishers and viewers are counted separately, so neither can lock out the other.
    * Throws webrtcTooMany.
    */
-  open(codecs: Pick<Offer, "video" | "audio">, about: { kind: "publish" | "play"; near: boolean }): Peer;
+  open(codecs: Pick<Offer, "video" | "audio">, about: { kind: "publish" | "play"; isLocal: boolean }): Peer;
   count(): number;
   close(): Promise<void>;
 }
@@ -72,7 +72,7 @@ export function createPeers({ settings, now = () => performance.now() }: PeersDe
   const [first, last] = settings.webrtc_ports;
   const bound = isIP(settings.host) !== 0 && !isAny(settings.host) ? settings.host : undefined;
 
-  function addresses(near: boolean): string[] {
+  function addresses(isLocal: boolean): string[] {
     if (settings.webrtc_addresses.length > 0) return settings.webrtc_addresses;
     if (bound !== undefined) return [bound];
     const own = Object.values(networkInterfaces())
@@ -80,11 +80,11 @@ export function createPeers({ settings, now = () => performance.now() }: PeersDe
       .filter(({ internal, scopeid }) => !internal && !scopeid)
       .map(({ address }) => address);
     // Clients on this machine use loopback, even if it is the only address.
-    return [...new Set([...(near || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MAX_ADDRESSES);
+    return [...new Set([...(isLocal || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MAX_ADDRESSES);
   }
 
   return {
-    open(codecs, { kind, near }) {
+    open(codecs, { kind, isLocal }) {
       if (kind === "play" && waiting.size >= MAX_WAITING) waiting.values().next().value!.close();
       if (counts[kind] >= settings.connections) throw streamErrors.webrtcTooMany({ limit: settings.connections });
       let since = now();
@@ -102,7 +102,7 @@ export function createPeers({ settings, now = () => performance.now() }: PeersDe
         // Uses only these addresses instead of those that werift would find.
         iceUseIpv4: false,
         iceUseIpv6: false,
-        iceAdditionalHostAddresses: addresses(near),
+        iceAdditionalHostAddresses: addresses(isLocal),
         ...(bound !== undefined && { iceInterfaceAddresses: isIPv4(bound) ? { udp4: bound } : { udp6: bound } }),
         ...(last > 0 && { icePortRange: [first, last] as [number, number] }),
         iceFilterStunResponse: () => {
@@ -113,7 +113,7 @@ export function createPeers({ settings, now = () => performance.now() }: PeersDe
       const listeners: ((clean: boolean) => void)[] = [];
       const peer: Peer = {
         connection,
-        heard: hear,
+        recordActivity: hear,
         silentFor: () => now() - since,
         onClose: (listener) =>
           peers.has(peer) ? void listeners.push(listener) : queueMicrotask(() => listener(false)),
@@ -167,13 +167,13 @@ function list(codec: OfferedCodec | undefined): RTCRtpCodecParameters[] {
     ...(!video && { channels: 2 }),
     rtcpFeedback: video ? [useNACK(), usePLI(), useTWCC()] : [useTWCC()],
   });
-  if (codec.again === undefined) return [media];
+  if (codec.rtxPayloadType === undefined) return [media];
   return [
     media,
     new RTCRtpCodecParameters({
       mimeType: "video/rtx",
       clockRate: 90_000,
-      payloadType: codec.again,
+      payloadType: codec.rtxPayloadType,
       parameters: `apt=${codec.payloadType}`,
     }),
   ];

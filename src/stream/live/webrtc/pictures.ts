@@ -1,35 +1,35 @@
-import { H264Error, joinLengths, NAL, nalType, readSps, writeAvcConfig } from "../../../protocol/h264/index.ts";
+import { H264Error, joinLengthPrefixed, NAL, nalType, readSps, writeAvcConfig } from "../../../protocol/h264/index.ts";
 import {
-  createFraming,
-  createOrdering,
-  readVp8Key,
+  createFrameAssembler,
+  createReorderBuffer,
+  readVp8KeyFrameSize,
   type RtpFrame,
-  type RtpPart,
+  type RtpPacketFields,
   unpackH264,
   unpackVp8,
 } from "../../../protocol/rtp/index.ts";
 import type { LiveVideoTrack } from "../packets.ts";
 
-export interface Picture {
+export interface VideoFrame {
   /** RTP timestamp, 32 bits. */
   timestamp: number;
   key: boolean;
   data: Buffer;
 }
 
-interface PicturesListener {
+interface FrameListener {
   /** Called before the key frame that the track belongs to. */
   track(track: LiveVideoTrack): void;
-  picture(picture: Picture): void;
+  frame(picture: VideoFrame): void;
   /** Number of packets that did not arrive in time. */
   lost(packets: number): void;
   /** No frame can be shown until the next key frame. */
   keyFrameNeeded(): void;
 }
 
-export interface Pictures {
+export interface VideoDepacketizer {
   /** `now`: milliseconds. */
-  push(part: RtpPart, now: number): void;
+  push(part: RtpPacketFields, now: number): void;
   /** Packets to request again. */
   missing(): number[];
 }
@@ -47,9 +47,9 @@ interface Codec {
  * Assembles whole frames from the packets of one track, starting with a key frame: after a loss, frames are dropped up
  * to the next key frame.
  */
-export function createPictures(codec: "h264" | "vp8", listener: PicturesListener): Pictures {
-  const ordering = createOrdering({ waitMs: WAIT_MS, most: MAX_WAITING });
-  const framing = createFraming();
+export function createVideoDepacketizer(codec: "h264" | "vp8", listener: FrameListener): VideoDepacketizer {
+  const ordering = createReorderBuffer({ waitMs: WAIT_MS, maxPackets: MAX_WAITING });
+  const framing = createFrameAssembler();
   const reader = codec === "h264" ? h264() : vp8();
   let track: LiveVideoTrack | undefined;
   let broken = true;
@@ -68,7 +68,7 @@ export function createPictures(codec: "h264" | "vp8", listener: PicturesListener
       track = read.track;
       listener.track(track);
     }
-    listener.picture({ timestamp: frame.timestamp, key: read.key, data: read.data });
+    listener.frame({ timestamp: frame.timestamp, key: read.key, data: read.data });
   }
 
   return {
@@ -83,19 +83,19 @@ const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) =>
   b !== undefined && a.width === b.width && a.height === b.height && a.config.equals(b.config);
 
 /** NAL units removed from packets: parameter sets are in the configuration, the others have no meaning there. */
-const LEFT_OUT: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
+const EXCLUDED_TYPES: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
 
 function h264(): Codec {
   return {
     read(payloads) {
       const { nals, whole } = unpackH264(payloads);
       if (!whole) return undefined;
-      const pictures = nals.filter((nal) => !LEFT_OUT.includes(nalType(nal)));
+      const pictures = nals.filter((nal) => !EXCLUDED_TYPES.includes(nalType(nal)));
       if (pictures.length === 0) return undefined;
       const key = nals.some((nal) => nalType(nal) === NAL.idr);
       const of = (type: number) => nals.filter((nal) => nalType(nal) === type);
       const [sps, pps] = [of(NAL.sps), of(NAL.pps)];
-      const data = joinLengths(pictures);
+      const data = joinLengthPrefixed(pictures);
       if (!key || sps.length === 0 || pps.length === 0) return { data, key };
       try {
         const { width, height } = readSps(sps[0]!);
@@ -113,7 +113,7 @@ function vp8(): Codec {
     read(payloads) {
       const { frame, whole } = unpackVp8(payloads);
       if (!whole) return undefined;
-      const size = readVp8Key(frame);
+      const size = readVp8KeyFrameSize(frame);
       return {
         data: frame,
         key: size !== undefined,

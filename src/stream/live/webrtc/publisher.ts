@@ -8,10 +8,10 @@ import {
   type RtpPacket,
 } from "werift";
 import {
-  createOrdering,
-  createUnwrapping,
-  type Ordering,
-  type RtpPart,
+  createReorderBuffer,
+  createUnwrapper,
+  type ReorderBuffer,
+  type RtpPacketFields,
   writeOpusHead,
 } from "../../../protocol/rtp/index.ts";
 import { createTracksGate, type TracksGate } from "./tracks-gate.ts";
@@ -19,7 +19,7 @@ import type { Publication } from "../publish.ts";
 import { createPublisherClocks } from "./clocks.ts";
 import type { Offer, OfferedCodec } from "./offers.ts";
 import type { Peer } from "./peers.ts";
-import { createPictures, type Pictures } from "./pictures.ts";
+import { createVideoDepacketizer, type VideoDepacketizer } from "./pictures.ts";
 import { createNackScheduler } from "./nack-scheduler.ts";
 
 /** Key frame interval: the same as for segments, and the maximum wait of new viewers. */
@@ -60,7 +60,7 @@ export function receivePublisher({
   });
   const transport = peer.connection.dtlsTransports[0]!;
   const senderSsrc = peer.connection.getReceivers()[0]?.rtcpSsrc ?? 1;
-  quiet(peer);
+  disableBuiltInNack(peer);
 
   let videoSsrc: number | undefined;
   let requestedAt = -Infinity;
@@ -70,7 +70,7 @@ export function receivePublisher({
     transport.sendRtcp([packet]).catch(() => {});
   }
 
-  function askForKeyFrame(): void {
+  function requestKeyFrame(): void {
     if (videoSsrc === undefined || now() - requestedAt < ASK_AGAIN_MS) return;
     requestedAt = now();
     send(
@@ -85,17 +85,17 @@ export function receivePublisher({
 
   function videoTrack({ codec }: OfferedCodec): Track {
     const clock = clocks.video(90_000);
-    const unwrap = createUnwrapping(32);
+    const unwrap = createUnwrapper(32);
     const nacks = createNackScheduler();
-    const pictures: Pictures = createPictures(codec as "h264" | "vp8", {
+    const pictures: VideoDepacketizer = createVideoDepacketizer(codec as "h264" | "vp8", {
       track: (track) => gate.video(track),
-      picture({ timestamp, key, data }) {
+      frame({ timestamp, key, data }) {
         if (key) keyAt = now();
         const time = clock.time(unwrap(timestamp), now());
         gate.write({ kind: "video", dts: time, pts: time, key, data });
       },
       lost: (packets) => publication.lost(packets),
-      keyFrameNeeded: askForKeyFrame,
+      keyFrameNeeded: requestKeyFrame,
     });
     return {
       unwrap,
@@ -118,8 +118,8 @@ export function receivePublisher({
 
   function take(packet: RtpPacket): void {
     const { sequenceNumber, timestamp, marker, payloadType, ssrc } = packet.header;
-    peer.heard();
-    if (payloadType === offer.video?.again) return takeAgain(packet);
+    peer.recordActivity();
+    if (payloadType === offer.video?.rtxPayloadType) return onRtx(packet);
     const track = tracks.get(payloadType);
     if (track === undefined) return;
     if (ssrcs.get(ssrc) !== track && ssrcs.size < 16) ssrcs.set(ssrc, track);
@@ -127,7 +127,7 @@ export function receivePublisher({
   }
 
   /** The original sequence number precedes the retransmitted payload (RFC 4588, 4). */
-  function takeAgain({ header: { timestamp, marker }, payload }: RtpPacket): void {
+  function onRtx({ header: { timestamp, marker }, payload }: RtpPacket): void {
     if (videoSsrc === undefined || payload.length <= 2) return;
     tracks
       .get(offer.video!.payloadType)
@@ -135,7 +135,7 @@ export function receivePublisher({
   }
 
   function report(packet: RtcpPacket): void {
-    peer.heard();
+    peer.recordActivity();
     if (!(packet instanceof RtcpSrPacket)) return;
     const track = ssrcs.get(packet.ssrc);
     track?.clock.report(milliseconds(packet.senderInfo.ntpTimestamp), track.unwrap(packet.senderInfo.rtpTimestamp));
@@ -166,14 +166,14 @@ export function receivePublisher({
 
   transport.onRtp.subscribe(guarded(take));
   transport.onRtcp.subscribe(guarded(report));
-  publication.onKeyFrameWanted(askForKeyFrame);
+  publication.onKeyFrameRequested(requestKeyFrame);
   publication.signal.addEventListener("abort", onAbort, { once: true });
   peer.onClose(end);
   const tick = setInterval(
     guarded(() => {
       if (peer.silentFor() > SILENCE_MS) return end(false);
       gate.tick();
-      if (now() - keyAt >= KEY_FRAME_MS) askForKeyFrame();
+      if (now() - keyAt >= KEY_FRAME_MS) requestKeyFrame();
     }),
     TICK_MS,
   );
@@ -182,7 +182,7 @@ export function receivePublisher({
 }
 
 interface Track {
-  push(part: RtpPart, ssrc: number): void;
+  push(part: RtpPacketFields, ssrc: number): void;
   unwrap: (timestamp: number) => number;
   clock: { time(timestamp: number, now: number): number; report(ntpMs: number, timestamp: number): void };
 }
@@ -193,8 +193,8 @@ function soundTrack(
   clock: Track["clock"],
   publication: Publication,
 ): Track {
-  const ordering: Ordering = createOrdering({ waitMs: SOUND_WAIT_MS, most: 64 });
-  const unwrap = createUnwrapping(32);
+  const ordering: ReorderBuffer = createReorderBuffer({ waitMs: SOUND_WAIT_MS, maxPackets: 64 });
+  const unwrap = createUnwrapper(32);
   const config = writeOpusHead({ channels, preSkip: PRE_SKIP });
   return {
     unwrap,
@@ -219,7 +219,7 @@ const milliseconds = (ntp: bigint): number => Number((ntp * 1000n) >> 16n) / 65_
  * werift also requests lost packets: ten times within 50 ms regardless of the round-trip time, and never again after a
  * gap at the sequence number wrap. The NackScheduler replaces it; werift has no public option to disable its own.
  */
-function quiet({ connection }: Peer): void {
+function disableBuiltInNack({ connection }: Peer): void {
   for (const receiver of connection.getReceivers()) {
     const nack: unknown = Reflect.get(receiver, "nack");
     if (typeof nack === "object" && nack !== null) Reflect.set(nack, "addPacket", () => {});

@@ -1,6 +1,13 @@
 import { availableParallelism } from "node:os";
 import type { Log } from "../../../kernel/index.ts";
-import { joinLengths, NAL, nalType, readSps, splitAnnexB, writeAvcConfig } from "../../../protocol/h264/index.ts";
+import {
+  joinLengthPrefixed,
+  NAL,
+  nalType,
+  readSps,
+  splitAnnexB,
+  writeAvcConfig,
+} from "../../../protocol/h264/index.ts";
 import { createMatroskaWriter, type MatroskaTrack } from "../../../protocol/matroska/index.ts";
 import { createTsDemuxer, readOpus, type TsUnit } from "../../../protocol/mpegts/index.ts";
 import { OPUS_RATE } from "../../../protocol/rtp/index.ts";
@@ -42,22 +49,22 @@ const LOOKAHEAD = 312;
 const TICKS_TO_US = 1_000_000 / 90_000;
 
 /**
- * Runs one ffmpeg per transcoding while there are viewers. `most`: maximum number with video; default: one per
+ * Runs one ffmpeg per transcoding while there are viewers. `limit`: maximum number with video; default: one per
  * processor.
  */
 export function createTranscoder({
   tools,
   log,
-  most = availableParallelism(),
+  limit = availableParallelism(),
 }: {
   tools: Pick<MediaTools, "live">;
   log: Log;
-  most?: number;
+  limit?: number;
 }): Transcoder {
   let encoding = 0;
   return {
     open(tracks, wanted, out) {
-      if (wanted.video && encoding >= most) throw streamErrors.webrtcEncoderBusy({ limit: most });
+      if (wanted.video && encoding >= limit) throw streamErrors.webrtcEncoderBusy({ limit });
       const inputs: { kind: MediaPacket["kind"]; track: MatroskaTrack }[] = [];
       const { video, audio } = tracks;
       if (wanted.video && video !== undefined)
@@ -221,7 +228,7 @@ function pictures(out: TranscoderOutput, time: (us: number) => number): (chunk: 
       known = true;
     }
     const at = time(Math.round(pts * TICKS_TO_US));
-    if (known) out.packet({ kind: "video", dts: at, pts: at, key, data: joinLengths(nals) });
+    if (known) out.packet({ kind: "video", dts: at, pts: at, key, data: joinLengthPrefixed(nals) });
   });
 }
 

@@ -57,14 +57,14 @@ export function sendOnly(connection: RTCPeerConnection): void {
 }
 
 /** For an offer from the server. */
-export function giveTracks(connection: RTCPeerConnection, { video, audio }: FeedCodecs): void {
+export function addTracks(connection: RTCPeerConnection, { video, audio }: FeedCodecs): void {
   if (video !== undefined) connection.addTransceiver("video", { direction: "sendonly" });
   if (audio !== undefined) connection.addTransceiver("audio", { direction: "sendonly" });
   sendOnly(connection);
 }
 
 /** Sends a feed to one viewer, until either one ends. Starts when the connection has been established. */
-export function showTo({ peer, feed, now = () => performance.now() }: ViewerDeps): void {
+export function sendFeed({ peer, feed, now = () => performance.now() }: ViewerDeps): void {
   const transport = peer.connection.dtlsTransports[0]!;
   const tracks = new Map(
     peer.connection.getSenders().map((sender) => [sender.kind, createOutgoing(sender, peer.connection.cname)]),
@@ -91,7 +91,7 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerDeps
       enqueue(unit, unit.pts + offset);
     },
     caughtUp: () => connected && catchUp(),
-    over: () => end(),
+    onEnd: () => end(),
   });
 
   function enqueue({ kind, key, payloads }: Unit, us: number): void {
@@ -100,7 +100,7 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerDeps
     if (waiting.length > MAX_WAITING) {
       waiting = [];
       needsKey = true;
-      feed.wantKeyFrame();
+      feed.requestKeyFrame();
       return;
     }
     for (const [i, payload] of payloads.entries())
@@ -126,7 +126,7 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerDeps
     const newest = backlog.at(-1);
     if (newest === undefined) {
       needsKey = tracks.has("video");
-      return feed.wantKeyFrame();
+      return feed.requestKeyFrame();
     }
     const sent = last;
     last = Math.max(elapsed(), sent + backlog.length);
@@ -148,11 +148,11 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerDeps
 
   peer.onClose(end);
   transport.onRtcp.subscribe((packet) => {
-    if (packet instanceof RtcpRrPacket) peer.heard();
+    if (packet instanceof RtcpRrPacket) peer.recordActivity();
   });
   for (const sender of peer.connection.getSenders()) {
-    sender.onPictureLossIndication.subscribe(() => feed.wantKeyFrame());
-    sender.onGenericNack.subscribe((nack) => tracks.get(sender.kind)?.again(nack));
+    sender.onPictureLossIndication.subscribe(() => feed.requestKeyFrame());
+    sender.onGenericNack.subscribe((nack) => tracks.get(sender.kind)?.retransmit(nack));
   }
   peer.connection.connectionStateChange.subscribe((state) => {
     if (state === "connected") begin();
@@ -169,7 +169,7 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerDeps
 
 interface Outgoing {
   send(payload: Buffer, us: number, marker: boolean): void;
-  again(nack: GenericNack): void;
+  retransmit(nack: GenericNack): void;
   /** `wall`: converts local time to epoch milliseconds. */
   report(wall: (us: number) => number): void;
 }
@@ -218,7 +218,7 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
       octets += payload.length;
       sender.sendRtp(packet).catch(() => {});
     },
-    again({ lost }) {
+    retransmit({ lost }) {
       for (const number of lost) {
         const packet = kept[number % KEPT];
         if (((sequence - number) & 0xffff) < KEPT_BY_WERIFT || packet?.header.sequenceNumber !== number) continue;

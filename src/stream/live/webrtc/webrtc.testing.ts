@@ -86,7 +86,7 @@ export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}):
         for (const packet of group) subscriber.packet(packet);
         return () => void subscribers.delete(subscriber);
       },
-      wantKeyFrame: () => wanted.forEach((want) => want()),
+      requestKeyFrame: () => wanted.forEach((want) => want()),
     };
     const made: Publication = {
       input: input.uid,
@@ -108,7 +108,7 @@ export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}):
         for (const subscriber of subscribers) subscriber.packet(packet);
       },
       lost: (packets) => void (lost += packets),
-      onKeyFrameWanted: (listener) => void wanted.push(listener),
+      onKeyFrameRequested: (listener) => void wanted.push(listener),
       end(clean) {
         if (gone.signal.aborted) return;
         hub.ends.push(clean);

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Log, messageOf, UserError } from "../../../kernel/index.ts";
 import type { Settings } from "../../../kernel/settings.ts";
 import { type Viewer, viewerOf } from "../../access/index.ts";
-import { httpRefusal, sendRefusal } from "../../delivery/index.ts";
+import { httpError, sendErrorResponse } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { Publishing } from "../publish.ts";
 import type { LiveSessions } from "../session.ts";
@@ -146,8 +146,8 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
 
   async function publish(exchange: WebrtcExchange, sdp: string): Promise<void> {
     const { id, request } = exchange;
-    const reading = readOffer(sdp, { video: ["h264", "vp8"], again: true });
-    if (!reading.ok) throw streamErrors.webrtcBadOffer({ reason: reading.why });
+    const reading = readOffer(sdp, { video: ["h264", "vp8"], keepRtx: true });
+    if (!reading.ok) throw streamErrors.webrtcBadOffer({ reason: reading.reason });
     const { offer } = reading;
     const { peers, receivePublisher } = await engine();
     const agent = request.headers["user-agent"];
@@ -159,7 +159,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     });
     let peer: Peer | undefined;
     try {
-      peer = peers.open(offer, { kind: "publish", near: isNear(request) });
+      peer = peers.open(offer, { kind: "publish", isLocal: isNear(request) });
       const made = remember(exchange, peer);
       const answer = await made.negotiation.answer(offer.sdp, (connection) =>
         connection.getTransceivers().forEach((transceiver) => transceiver.setDirection("recvonly")),
@@ -185,17 +185,17 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     const feed = feeds.of(input);
     if (feed === undefined) throw streamErrors.liveNotPublished();
     const reading = sdp === "" ? undefined : readOffer(sdp, { video: [feed.codecs().video ?? "h264"] });
-    if (reading?.ok === false) throw streamErrors.webrtcBadOffer({ reason: reading.why });
-    const { peers, sendOnly, giveTracks, showTo } = await engine();
-    const peer = peers.open(reading?.offer ?? ownOffer(feed), { kind: "play", near: isNear(request) });
+    if (reading?.ok === false) throw streamErrors.webrtcBadOffer({ reason: reading.reason });
+    const { peers, sendOnly, addTracks, sendFeed } = await engine();
+    const peer = peers.open(reading?.offer ?? ownOffer(feed), { kind: "play", isLocal: isNear(request) });
     try {
       const made = remember(exchange, peer);
-      if (reading === undefined) giveTracks(peer.connection, feed.codecs());
+      if (reading === undefined) addTracks(peer.connection, feed.codecs());
       const description =
         reading === undefined
           ? await made.negotiation.offer()
           : await made.negotiation.answer(reading.offer.sdp, sendOnly);
-      showTo({ peer, feed });
+      sendFeed({ peer, feed });
       whenConnected(peer, () => {
         const gone = onViewer?.(input, { session: made.name, ip: viewer.ip });
         if (gone !== undefined) peer.onClose(gone);
@@ -220,12 +220,12 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     const type = typeOf(request);
     const body = await readTextBody(request);
     if (type === SDP) {
-      await session.negotiation.takeAnswer(body);
+      await session.negotiation.acceptAnswer(body);
       response.writeHead(204).end();
       return;
     }
     if (type !== FRAGMENT)
-      return sendRefusal(response, {
+      return sendErrorResponse(response, {
         status: 415,
         message: `A PATCH request must be ${FRAGMENT}.`,
         page: false,
@@ -253,7 +253,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     if (method === "OPTIONS") return answerOptions(response, place);
     if (!allowed(place).split(", ").includes(method)) {
       response.setHeader("allow", allowed(place));
-      return sendRefusal(response, {
+      return sendErrorResponse(response, {
         status: 405,
         message: `This URL accepts only ${kind === "publish" ? "WHIP" : "WHEP"} requests.`,
         page: false,
@@ -263,7 +263,12 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     if (session !== undefined) return change(exchange);
     const sdp = await readTextBody(request);
     if (sdp !== "" && typeOf(request) !== SDP)
-      return sendRefusal(response, { status: 415, message: `An offer must be ${SDP}.`, page: false, head: false });
+      return sendErrorResponse(response, {
+        status: 415,
+        message: `An offer must be ${SDP}.`,
+        page: false,
+        head: false,
+      });
     return kind === "publish" ? publish(exchange, sdp) : play(exchange, sdp);
   }
 
@@ -288,11 +293,11 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
       } catch (err) {
         failed(err, { kind });
         if (response.headersSent || response.destroyed) return true;
-        sendRefusal(response, {
+        sendErrorResponse(response, {
           page: false,
           head: false,
           ...(err instanceof UserError
-            ? httpRefusal(err)
+            ? httpError(err)
             : { status: 500, message: "Internal error. See the server log." }),
         });
       }

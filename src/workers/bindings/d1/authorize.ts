@@ -88,7 +88,7 @@ const NAMES_IN_SECOND = new Set([SQLITE_CREATE_INDEX, SQLITE_CREATE_TRIGGER, SQL
  * Called by SQLite for every action of a statement while compiling it (https://sqlite.org/c3ref/set_authorizer.html).
  */
 export interface Authorizer {
-  ask(action: number, first: string | null, second: string | null): number;
+  authorize(action: number, first: string | null, second: string | null): number;
   /** Allows everything while `work` runs: used for the server's own statements on the connection. */
   trust<Result>(work: () => Result): Result;
   /** Set when a statement tried to control a transaction. */
@@ -105,7 +105,7 @@ export function createAuthorizer(): Authorizer {
     wantedTransaction: false,
     sawPragma: false,
     changedSettings: false,
-    ask: (action, first, second) => (trusted || allows(action, first, second) ? SQLITE_OK : SQLITE_DENY),
+    authorize: (action, first, second) => (trusted || allows(action, first, second) ? SQLITE_OK : SQLITE_DENY),
     trust(work) {
       trusted = true;
       try {

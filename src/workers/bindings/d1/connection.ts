@@ -50,7 +50,7 @@ export function openConnection(path: string, limits: D1Limits): DatabaseConnecti
     if (mode.journal !== "wal" || mode.synchronous !== 2)
       throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
     const authorizer = createAuthorizer();
-    db.setAuthorizer(authorizer.ask);
+    db.setAuthorizer(authorizer.authorize);
     return {
       db,
       path,

@@ -2,7 +2,7 @@ import type { SQLInputValue } from "node:sqlite";
 import { openConnection, PAGE_BYTES } from "./connection.ts";
 import type { D1Limits } from "./limits.ts";
 import { createPreparedStatements } from "./prepared.ts";
-import { Refused, sqlErrorOf } from "./refusal.ts";
+import { D1SqlError, sqlErrorOf } from "./refusal.ts";
 import { resultsToJson, type ResultsFormat } from "./results.ts";
 import { splitStatements, type SqlStatement } from "./sql-tokens.ts";
 
@@ -45,13 +45,13 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     { sql, params }: StatementInput,
     { script, binds = !script }: StatementOptions,
   ): SqlStatement[] {
-    const kept = prepared.kept(sql);
+    const kept = prepared.cached(sql);
     const statements = kept ? [{ sql, parameters: kept.parameters }] : splitStatements(sql);
     const values = binds ? valuesOf(params).length : 0;
-    if (statements.length > 1 && (!script || values > 0)) throw new Refused(ONE_STATEMENT_TEXT);
-    if (statements.length === 0 && !script) throw new Refused(NO_STATEMENT_TEXT);
+    if (statements.length > 1 && (!script || values > 0)) throw new D1SqlError(ONE_STATEMENT_TEXT);
+    if (statements.length === 0 && !script) throw new D1SqlError(NO_STATEMENT_TEXT);
     if (binds && statements.some(({ parameters: { length } }) => length !== values && length <= limits.parameters))
-      throw new Refused(PARAMETERS_TEXT);
+      throw new D1SqlError(PARAMETERS_TEXT);
     return statements;
   }
 
@@ -62,7 +62,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
   ): string {
     try {
       if (Buffer.byteLength(statement.sql) > limits.statementBytes)
-        throw new Refused("statement too long: SQLITE_TOOBIG");
+        throw new D1SqlError("statement too long: SQLITE_TOOBIG");
       const compiled = prepared.prepare(statement);
       const started = performance.now();
       const before = connection.counters();
@@ -75,7 +75,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
         budget,
       );
       if (!result)
-        throw new Refused(
+        throw new D1SqlError(
           `The result exceeds ${limits.resultBytes} bytes. Read it in pages, with LIMIT and a sort key.`,
         );
       const duration = Math.round((performance.now() - started) * 1e4) / 1e4;
@@ -135,11 +135,11 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
             results.push(result);
           }
         }
-        if (results.length === 0) throw new Refused(NO_STATEMENT_TEXT);
+        if (results.length === 0) throw new D1SqlError(NO_STATEMENT_TEXT);
         return `[${results.join(",")}]`;
       });
     } catch (thrown) {
-      if (!(thrown instanceof Refused)) throw thrown;
+      if (!(thrown instanceof D1SqlError)) throw thrown;
       const failure = JSON.stringify({ success: false, error: thrown.message });
       // workerd's exec() finds the failing line by the position of the failure in the results.
       return script ? `[${`${UNDONE},`.repeat(Math.min(at, input.length - 1))}${failure}]` : failure;
@@ -192,5 +192,5 @@ function toSqlite(value: unknown): SQLInputValue {
   if (typeof value === "boolean") return value ? 1 : 0;
   if (Array.isArray(value) && value.every((byte) => typeof byte === "number"))
     return Uint8Array.from(value as number[]);
-  throw new Refused(`Type '${typeof value}' not supported for value '${String(value)}'`);
+  throw new D1SqlError(`Type '${typeof value}' not supported for value '${String(value)}'`);
 }

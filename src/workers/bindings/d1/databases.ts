@@ -137,7 +137,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
       return answer;
     },
     import: (id, { open, size, mark }, { ready, signal } = {}) =>
-      hosts.without(
+      hosts.runExclusively(
         fileOf(id),
         async () => {
           if (ready && !(await ready())) throw d1Errors.databaseNotFound({ id });
@@ -160,7 +160,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
       return sizes.reduce((sum, size) => sum + size, 0);
     },
     delete: (id) =>
-      hosts.without(
+      hosts.runExclusively(
         fileOf(id),
         async () => void (await Promise.all(filesOf(id).map((file) => rm(file, { force: true })))),
       ),

@@ -8,7 +8,7 @@ const FILE = ".home";
 /**
  * Persistent id of a directory of database files, created on first use. Only one process at a time uses the directory.
  */
-export function d1Home(directory: string, ids: Pick<Ids, "hex">): string {
+export function d1DirectoryId(directory: string, ids: Pick<Ids, "hex">): string {
   const path = join(directory, FILE);
   const known = read(path);
   if (known !== undefined) return known;

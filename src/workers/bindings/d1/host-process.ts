@@ -8,7 +8,7 @@ import type { D1Limits } from "./limits.ts";
 export interface HostProcess {
   readonly pid: number | undefined;
   /** Resolves with the response; rejects if the process ends first. Must not be called again before that. */
-  ask(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
+  request(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
   /** Kills the process whatever it is doing. Committed data is preserved. */
   kill(): void;
   /** Asks it to close its files and exit; kills it if that takes too long. */
@@ -17,7 +17,7 @@ export interface HostProcess {
 }
 
 const HEAP_MB = 512;
-const LEAVE_WITHIN_MS = 5_000;
+const EXIT_TIMEOUT_MS = 5_000;
 const ERROR_TAIL = 4_096;
 
 // When compiled for publishing, the same module has the other extension.
@@ -78,7 +78,7 @@ export function startHostProcess({
     pid: child.pid,
     ended,
     kill,
-    ask: (header, body) =>
+    request: (header, body) =>
       new Promise((resolve, reject) => {
         if (over !== undefined || channel === undefined)
           return reject(new Error(over ?? "the database process could not be started"));
@@ -88,7 +88,7 @@ export function startHostProcess({
     async end() {
       wanted = true;
       channel?.end();
-      const late = setTimeout(kill, LEAVE_WITHIN_MS);
+      const late = setTimeout(kill, EXIT_TIMEOUT_MS);
       await ended;
       clearTimeout(late);
     },

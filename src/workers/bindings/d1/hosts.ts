@@ -14,7 +14,7 @@ interface Hosts {
    * Runs `work` while no process has the file open; such calls for the same file run one after the other. Requests wait
    * meanwhile; with `busy`, requests that have waited that long are rejected, as are all later ones while it runs.
    */
-  without<Result>(file: string, work: () => Promise<Result>, busy?: Busy): Promise<Result>;
+  runExclusively<Result>(file: string, work: () => Promise<Result>, busy?: Busy): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -36,16 +36,16 @@ interface HostsOptions {
 }
 
 /** The requests of one file. */
-interface Lane {
+interface FileQueue {
   file: string;
   jobs: Job[];
   host: Host | undefined;
   /** Queued at a host, or running. */
   placed: boolean;
-  /** While above 0, nothing runs; see without(). */
+  /** While above 0, nothing runs; see runExclusively(). */
   paused: number;
   /** Settles when the last work that needs exclusive access to the file has finished. */
-  alone: Promise<unknown>;
+  exclusiveWork: Promise<unknown>;
   /** The error for requests that are rejected while such exclusive work is running. */
   busy: (() => Error) | undefined;
   lastUsed: number;
@@ -62,11 +62,11 @@ interface Job {
 
 interface Host {
   process: HostProcess;
-  line: Lane[];
+  line: FileQueue[];
   serving: boolean;
   /** Number of completed requests: if unchanged for a while with a non-empty queue, the process is stuck. */
   completed: number;
-  rescue: NodeJS.Timeout | undefined;
+  reassignTimer: NodeJS.Timeout | undefined;
   files: Set<string>;
   /** Files to close before the next request, each with the callback that waits for it. */
   closing: Map<string, () => void>;
@@ -75,11 +75,11 @@ interface Host {
 }
 
 /** How long requests of other files wait for a busy process before they move to another one. */
-const PATIENCE_MS = 200;
+const REASSIGN_AFTER_MS = 200;
 
 export function createHosts({ directory, limits, clock, log, processes, idleMs }: HostsOptions): Hosts {
   const hosts = new Set<Host>();
-  const lanes = new Map<string, Lane>();
+  const fileQueues = new Map<string, FileQueue>();
   const ending = new Set<Promise<void>>();
   let waitingBytes = 0;
   let closed = false;
@@ -96,55 +96,56 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       line: [],
       serving: false,
       completed: 0,
-      rescue: undefined,
+      reassignTimer: undefined,
       files: new Set(),
       closing: new Map(),
       dead: false,
       idleSince: clock.now(),
     };
     hosts.add(host);
-    void host.process.ended.then(() => bury(host));
+    void host.process.ended.then(() => removeHost(host));
     return host;
   }
 
-  function bury(host: Host) {
+  function removeHost(host: Host) {
     host.dead = true;
     hosts.delete(host);
-    clearTimeout(host.rescue);
+    clearTimeout(host.reassignTimer);
     for (const done of host.closing.values()) done();
-    for (const lane of lanes.values()) if (lane.host === host) lane.host = undefined;
-    for (const lane of host.line.splice(0)) place(lane);
+    for (const fileQueue of fileQueues.values()) if (fileQueue.host === host) fileQueue.host = undefined;
+    for (const fileQueue of host.line.splice(0)) place(fileQueue);
   }
 
   /**
    * Puts the lane into the queue of a process: its current one if that is free or `avoid` is not set, else a free one,
    * a new one, or the one with the shortest queue.
    */
-  function place(lane: Lane, avoid?: Host) {
-    lane.placed = lane.paused === 0 && lane.jobs.length > 0;
-    if (!lane.placed) return;
+  function place(fileQueue: FileQueue, avoid?: Host) {
+    fileQueue.placed = fileQueue.paused === 0 && fileQueue.jobs.length > 0;
+    if (!fileQueue.placed) return;
     let host: Host;
     try {
-      host = choose(lane, avoid);
+      host = choose(fileQueue, avoid);
     } catch (cause) {
       // No process can be started now; the next request retries.
-      log.error({ err: cause, file: lane.file }, "d1: failed to start a database process");
-      lane.placed = false;
-      for (const job of lane.jobs.splice(0)) {
+      log.error({ err: cause, file: fileQueue.file }, "d1: failed to start a database process");
+      fileQueue.placed = false;
+      for (const job of fileQueue.jobs.splice(0)) {
         waitingBytes -= job.body.length;
         job.reject(d1Errors.reset({}, { cause }));
       }
       return;
     }
-    if (lane.host && lane.host !== host && lane.host.files.has(lane.file)) lane.host.closing.set(lane.file, () => {});
-    lane.host = host;
-    host.line.push(lane);
+    if (fileQueue.host && fileQueue.host !== host && fileQueue.host.files.has(fileQueue.file))
+      fileQueue.host.closing.set(fileQueue.file, () => {});
+    fileQueue.host = host;
+    host.line.push(fileQueue);
     if (host.serving) watch(host);
     else void serve(host);
   }
 
-  function choose(lane: Lane, avoid: Host | undefined): Host {
-    if (lane.host && lane.host !== avoid && !lane.host.dead) return lane.host;
+  function choose(fileQueue: FileQueue, avoid: Host | undefined): Host {
+    if (fileQueue.host && fileQueue.host !== avoid && !fileQueue.host.dead) return fileQueue.host;
     const live = [...hosts].filter((host) => !host.dead);
     const others = live.filter((host) => host !== avoid);
     const free = others.find((host) => !host.serving);
@@ -155,32 +156,32 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
 
   /** A slow query must delay only its own database: the other lanes in its queue move to another process. */
   function watch(host: Host) {
-    if (host.rescue || processes === 1) return;
+    if (host.reassignTimer || processes === 1) return;
     const completed = host.completed;
-    host.rescue = setTimeout(() => {
-      host.rescue = undefined;
+    host.reassignTimer = setTimeout(() => {
+      host.reassignTimer = undefined;
       if (host.line.length === 0 || host.dead) return;
       if (host.completed !== completed) return watch(host);
-      for (const lane of host.line.splice(0)) place(lane, host);
-    }, PATIENCE_MS);
-    host.rescue.unref();
+      for (const fileQueue of host.line.splice(0)) place(fileQueue, host);
+    }, REASSIGN_AFTER_MS);
+    host.reassignTimer.unref();
   }
 
   async function serve(host: Host) {
     host.serving = true;
     while (!host.dead && (host.closing.size > 0 || host.line.length > 0)) {
       if (host.closing.size > 0) await closeFiles(host);
-      const lane = host.line.shift();
-      if (!lane) continue;
-      const job = lane.paused > 0 ? undefined : lane.jobs.shift();
+      const fileQueue = host.line.shift();
+      if (!fileQueue) continue;
+      const job = fileQueue.paused > 0 ? undefined : fileQueue.jobs.shift();
       if (!job) {
-        lane.placed = false;
+        fileQueue.placed = false;
         continue;
       }
-      await runJob(host, lane, job);
-      lane.lastUsed = clock.now();
+      await runJob(host, fileQueue, job);
+      fileQueue.lastUsed = clock.now();
       host.completed++;
-      place(lane);
+      place(fileQueue);
     }
     host.serving = false;
     host.idleSince = clock.now();
@@ -190,26 +191,29 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     for (const [file, done] of host.closing) {
       host.closing.delete(file);
       host.files.delete(file);
-      await host.process.ask({ op: "close", file }).catch(() => {});
+      await host.process.request({ op: "close", file }).catch(() => {});
       done();
     }
   }
 
-  async function runJob(host: Host, lane: Lane, job: Job) {
+  async function runJob(host: Host, fileQueue: FileQueue, job: Job) {
     waitingBytes -= job.body.length;
     if (job.signal?.aborted) return job.reject(job.signal.reason);
     if (clock.now() - job.since > limits.waitMs) return job.reject(d1Errors.waitedTooLong());
-    host.files.add(lane.file);
+    host.files.add(fileQueue.file);
     let late = false;
     const timer = setTimeout(() => {
       late = true;
-      log.warn({ file: lane.file, requestMs: limits.requestMs }, "d1: request timed out, process killed");
+      log.warn({ file: fileQueue.file, requestMs: limits.requestMs }, "d1: request timed out, process killed");
       host.process.kill();
     }, limits.requestMs);
     try {
-      const { header, body } = await host.process.ask({ op: "run", file: lane.file, options: job.options }, job.body);
+      const { header, body } = await host.process.request(
+        { op: "run", file: fileQueue.file, options: job.options },
+        job.body,
+      );
       if (header.fault === undefined) return job.resolve(body);
-      log.error({ file: lane.file, reason: header.fault }, "d1: failed to open a database");
+      log.error({ file: fileQueue.file, reason: header.fault }, "d1: failed to open a database");
       job.reject(d1Errors.reset({}, { cause: header.fault }));
     } catch (cause) {
       host.dead = true;
@@ -221,28 +225,28 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     }
   }
 
-  function laneOf(file: string): Lane {
-    let lane = lanes.get(file);
-    if (!lane)
-      lanes.set(
+  function fileQueueOf(file: string): FileQueue {
+    let fileQueue = fileQueues.get(file);
+    if (!fileQueue)
+      fileQueues.set(
         file,
-        (lane = {
+        (fileQueue = {
           file,
           jobs: [],
           host: undefined,
           placed: false,
           paused: 0,
-          alone: Promise.resolve(),
+          exclusiveWork: Promise.resolve(),
           busy: undefined,
           lastUsed: clock.now(),
         }),
       );
-    return lane;
+    return fileQueue;
   }
 
-  function refuse(lane: Lane, { error }: Busy) {
-    lane.busy = error;
-    for (const job of lane.jobs.splice(0)) {
+  function refuse(fileQueue: FileQueue, { error }: Busy) {
+    fileQueue.busy = error;
+    for (const job of fileQueue.jobs.splice(0)) {
       waitingBytes -= job.body.length;
       job.reject(error());
     }
@@ -257,10 +261,10 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
 
   function sweep() {
     const before = clock.now() - idleMs;
-    for (const lane of lanes.values()) {
-      if (lane.placed || lane.paused > 0 || lane.lastUsed > before) continue;
-      lanes.delete(lane.file);
-      if (lane.host?.files.has(lane.file)) void closeIn(lane.host, lane.file);
+    for (const fileQueue of fileQueues.values()) {
+      if (fileQueue.placed || fileQueue.paused > 0 || fileQueue.lastUsed > before) continue;
+      fileQueues.delete(fileQueue.file);
+      if (fileQueue.host?.files.has(fileQueue.file)) void closeIn(fileQueue.host, fileQueue.file);
     }
     for (const host of hosts) {
       if (host.serving || host.files.size > 0 || host.idleSince > before) continue;
@@ -276,41 +280,42 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     run: (file, options, body, signal) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(d1Errors.closed());
-        const lane = laneOf(file);
-        if (lane.busy) return reject(lane.busy());
-        if (lane.jobs.length >= limits.waiting || waitingBytes > 4 * limits.requestBytes)
+        const fileQueue = fileQueueOf(file);
+        if (fileQueue.busy) return reject(fileQueue.busy());
+        if (fileQueue.jobs.length >= limits.waiting || waitingBytes > 4 * limits.requestBytes)
           return reject(d1Errors.tooManyWaiting());
-        lane.jobs.push({ options, body, since: clock.now(), signal, resolve, reject });
+        fileQueue.jobs.push({ options, body, since: clock.now(), signal, resolve, reject });
         waitingBytes += body.length;
-        lane.lastUsed = clock.now();
-        if (!lane.placed) place(lane);
+        fileQueue.lastUsed = clock.now();
+        if (!fileQueue.placed) place(fileQueue);
       }),
 
-    async without(file, work, busy) {
-      const lane = laneOf(file);
-      lane.paused++;
-      const before = lane.alone;
+    async runExclusively(file, work, busy) {
+      const fileQueue = fileQueueOf(file);
+      fileQueue.paused++;
+      const before = fileQueue.exclusiveWork;
       const done = Promise.withResolvers<void>();
-      lane.alone = done.promise;
+      fileQueue.exclusiveWork = done.promise;
       let timer: NodeJS.Timeout | undefined;
       try {
         await before;
         await Promise.all([...hosts].filter((host) => host.files.has(file)).map((host) => closeIn(host, file)));
-        if (busy) timer = setTimeout(() => refuse(lane, busy), busy.afterMs).unref();
+        if (busy) timer = setTimeout(() => refuse(fileQueue, busy), busy.afterMs).unref();
         return await work();
       } finally {
         clearTimeout(timer);
-        lane.busy = undefined;
-        lane.paused--;
+        fileQueue.busy = undefined;
+        fileQueue.paused--;
         done.resolve();
-        if (!lane.placed) place(lane);
+        if (!fileQueue.placed) place(fileQueue);
       }
     },
 
     async close() {
       closed = true;
       clearInterval(sweeper);
-      for (const lane of lanes.values()) for (const job of lane.jobs.splice(0)) job.reject(d1Errors.closed());
+      for (const fileQueue of fileQueues.values())
+        for (const job of fileQueue.jobs.splice(0)) job.reject(d1Errors.closed());
       await Promise.all([...ending, ...[...hosts].map((host) => host.process.end())]);
     },
   };

@@ -10,7 +10,7 @@ import {
   type PageRequest,
 } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
-import { createRecentlySeen } from "../recently-seen.ts";
+import { createTtlCache } from "../recently-seen.ts";
 import type { D1Databases } from "./databases.ts";
 import { d1Errors } from "./errors.ts";
 import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
@@ -90,7 +90,7 @@ export function createD1DatabaseList({
   maxDatabases = 50_000,
 }: D1DatabaseListOptions): D1DatabaseList {
   const table = createDatabaseListTable(db);
-  const live = createRecentlySeen<string>(clock);
+  const live = createTtlCache<string>(clock);
 
   async function find(account: string, id: string): Promise<DatabaseRow | undefined> {
     const row = UUID.test(id) ? await table.find(id) : undefined;

@@ -12,7 +12,7 @@ interface Prepared {
 
 /** Compiled statements by their SQL; the least recently used is evicted first. */
 interface PreparedStatements {
-  kept(sql: string): Prepared | undefined;
+  cached(sql: string): Prepared | undefined;
   prepare(statement: SqlStatement): Statement;
   forget(sql: string): void;
 }
@@ -53,7 +53,7 @@ export function createPreparedStatements({
   }
 
   return {
-    kept: (sql) => entries.get(sql),
+    cached: (sql) => entries.get(sql),
     forget,
     prepare({ sql, parameters }) {
       const found = entries.get(sql);

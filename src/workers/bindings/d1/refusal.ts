@@ -4,7 +4,7 @@ import type { DatabaseConnection } from "./connection.ts";
 import { errorText, isFull, isMachineError, isSqliteError } from "./error-text.ts";
 
 /** Its message is sent to the client as `error`; workerd prefixes `D1_ERROR: `. */
-export class Refused extends Error {}
+export class D1SqlError extends Error {}
 
 // workerd's own messages (src/workerd/util/sqlite.c++); clients and guides quote them.
 const TRANSACTION_TEXT =
@@ -17,9 +17,9 @@ export function sqlErrorOf(
   sql: string,
   { db, authorizer, path, limits }: DatabaseConnection,
 ): unknown {
-  if (authorizer.wantedTransaction) return new Refused(TRANSACTION_TEXT);
+  if (authorizer.wantedTransaction) return new D1SqlError(TRANSACTION_TEXT);
   if (!isSqliteError(thrown) || isMachineError(thrown)) return thrown;
-  if (isFull(thrown) && diskHasSpace(path)) return new Refused("Exceeded maximum DB size");
+  if (isFull(thrown) && diskHasSpace(path)) return new D1SqlError("Exceeded maximum DB size");
   const prepares = (part: string) => {
     try {
       db.prepare(part);
@@ -28,7 +28,7 @@ export function sqlErrorOf(
       return isSqliteError(error) ? error.message : undefined;
     }
   };
-  return new Refused(errorText(thrown, { sql, prepares, maxParameters: limits.parameters }));
+  return new D1SqlError(errorText(thrown, { sql, prepares, maxParameters: limits.parameters }));
 }
 
 /** SQLite reports a full disk and a database at its limit with the same error. */

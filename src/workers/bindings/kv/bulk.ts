@@ -25,9 +25,9 @@ interface BulkDone {
 }
 
 /** Maximum number of concurrent writes: they share a commit. */
-const TOGETHER = 500;
+const MAX_CONCURRENT = 500;
 /** Large values are separate files; each needs a descriptor and a buffer. */
-const LARGE_TOGETHER = 8;
+const MAX_CONCURRENT_LARGE = 8;
 
 interface Pair {
   key: string;
@@ -54,12 +54,12 @@ export function createKvBulk({ store, clock, log }: { store: KvStore; clock: Clo
       const write = ({ key, value, options }: Pair) => store.put(namespace, key, value, options);
       const small = await each(
         last.filter(({ value }) => value.length <= INLINE_BYTES),
-        TOGETHER,
+        MAX_CONCURRENT,
         write,
       );
       const large = await each(
         last.filter(({ value }) => value.length > INLINE_BYTES),
-        LARGE_TOGETHER,
+        MAX_CONCURRENT_LARGE,
         write,
       );
       return done(
@@ -75,7 +75,7 @@ export function createKvBulk({ store, clock, log }: { store: KvStore; clock: Clo
         keys,
         await each(
           [...new Set(keys)].map((key) => ({ key })),
-          TOGETHER,
+          MAX_CONCURRENT,
           ({ key }) => store.delete(namespace, key),
         ),
         log,

@@ -14,7 +14,7 @@ import { kvErrors } from "./errors.ts";
 import type { KvStore } from "./kv-store.ts";
 import { kvLimits } from "./limits.ts";
 import { createNamespaceTable, type NamespaceOrder } from "./namespaces-table.ts";
-import { createRecentlySeen } from "../recently-seen.ts";
+import { createTtlCache } from "../recently-seen.ts";
 
 /** The KV namespaces of accounts. Throws UserErrors of `kvErrors`; resolves once the change is on disk. */
 export interface KvNamespaces {
@@ -75,7 +75,7 @@ export function createKvNamespaces({
   maxNamespaces = kvLimits.namespaces,
 }: KvNamespacesOptions): KvNamespaces {
   const table = createNamespaceTable(db);
-  const live = createRecentlySeen<string>(clock);
+  const live = createTtlCache<string>(clock);
   let removing: Promise<void> | undefined;
   let again = false;
   const closing = new AbortController();

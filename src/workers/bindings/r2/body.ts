@@ -5,7 +5,10 @@ import type { ObjectBody } from "./object.ts";
  * Passes the body to the store and throws as soon as its size is known to differ from the announced one or to exceed
  * `most` bytes. If a body throws, the store never makes it visible.
  */
-export function measured(body: ObjectBody, { size, most }: { size: number | undefined; most: number }): ObjectBody {
+export function withSizeLimit(
+  body: ObjectBody,
+  { size, most }: { size: number | undefined; most: number },
+): ObjectBody {
   if (size !== undefined && size > most) throw r2Errors.entityTooLarge();
   if (!(body instanceof Uint8Array)) return measuredStream(body, size, most);
   if (body.length > most) throw r2Errors.entityTooLarge();

@@ -1,6 +1,6 @@
 import { randomIds, systemClock, type Clock, type Ids } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
-import { createRecentlySeen } from "../recently-seen.ts";
+import { createTtlCache } from "../recently-seen.ts";
 import { createBucketTable, type BucketRow } from "./bucket-table.ts";
 import type { R2Buckets } from "./buckets.ts";
 import { r2Errors } from "./errors.ts";
@@ -91,7 +91,7 @@ export function createR2BucketList({
   ids = randomIds,
 }: R2BucketListOptions): R2BucketList {
   const table = createBucketTable(db);
-  const seen = createRecentlySeen<Pick<R2Bucket, "id" | "storageClass">>(clock);
+  const seen = createTtlCache<Pick<R2Bucket, "id" | "storageClass">>(clock);
   let sweeping: Promise<void> | undefined;
 
   async function get(account: string, name: string): Promise<R2Bucket | undefined> {

@@ -82,7 +82,7 @@ export interface R2Options {
    * processes read the same store: the sweep then deletes the bytes after its `removedGraceMs`, which gives those
    * readers time to finish.
    */
-  removeAtOnce?: boolean;
+  removeImmediately?: boolean;
 }
 
 export function createR2Buckets({
@@ -92,13 +92,13 @@ export function createR2Buckets({
   ids = randomIds,
   log = silentLog,
   limits: changed,
-  removeAtOnce = true,
+  removeImmediately = true,
 }: R2Options): R2Buckets {
   const limits = { ...defaultLimits, ...changed };
   const table = createObjectTable(db);
   const uploads = createUploadTable(db);
   const removed = createRemovedTable(db);
-  const removal = createRemoval({ objects: store, table: removed, log, atOnce: removeAtOnce });
+  const removal = createRemoval({ objects: store, table: removed, log, immediate: removeImmediately });
   const contents = createContents({ objects: store, uploads, removal });
   const objects = createObjects({ store, table, contents, removal, clock, ids, limits });
   const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });

@@ -14,7 +14,7 @@ interface Piece {
 }
 
 /** An object up to this size is read whole, which is cheaper for the store than a stream. */
-const AT_ONCE = 64 * 1024;
+const BUFFERED_READ_MAX_BYTES = 64 * 1024;
 /** Bytes of a multipart object that are read ahead. */
 const READ_AHEAD = 1024 * 1024;
 
@@ -31,7 +31,7 @@ export function createContents({
   /** Resolves with undefined if the bytes are gone: the row was read before the object was overwritten or deleted. */
   async function open(row: ObjectRow, range: ObjectRange): Promise<Readable | undefined> {
     if (range.length === 0) return Readable.from([]);
-    const leave = removal.enter(blobOwner(row));
+    const leave = removal.beginRead(blobOwner(row));
     if (!leave) return undefined;
     try {
       const body = row.upload_id === null ? await openPlain(row, range) : await openParts(row, row.upload_id, range);
@@ -46,7 +46,7 @@ export function createContents({
 
   async function openPlain(row: ObjectRow, { offset, length }: ObjectRange) {
     const handle = await objects.open(blobKey(row.bucket, row.version));
-    if (handle && length === row.size && length <= AT_ONCE) return readWhole(handle);
+    if (handle && length === row.size && length <= BUFFERED_READ_MAX_BYTES) return readWhole(handle);
     return handle?.read({ start: offset, end: offset + length - 1 });
   }
 

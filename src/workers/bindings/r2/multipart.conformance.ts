@@ -256,7 +256,7 @@ export function multipartConformance(engine: TestEngine): void {
         put,
         blobs,
       }) => {
-        const shared = createR2Buckets({ ...stores, clock, removeAtOnce: false });
+        const shared = createR2Buckets({ ...stores, clock, removeImmediately: false });
         const { version } = await put("key", "old");
         await shared.put(bucket, "key", Buffer.from("new"));
         assert.ok((await blobs()).includes(version));

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { UserError, type Clock, type Ids } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
-import { measured } from "./body.ts";
+import { withSizeLimit } from "./body.ts";
 import { r2Errors } from "./errors.ts";
 import { checkObjectName, checkObjectMetadata, type R2Limits } from "./limits.ts";
 import type { ObjectBody, Metadata, R2Object, UploadedPart, UploadRef } from "./object.ts";
@@ -57,12 +57,12 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
     mustBeOpen(await uploads.find(upload));
 
     const blob = ids.hex();
-    const stored = await store.put(blobKey(bucket, blob), measured(body, { size, most: limits.uploadBytes }), {
+    const stored = await store.put(blobKey(bucket, blob), withSizeLimit(body, { size, most: limits.uploadBytes }), {
       digests: ["md5"],
     });
     const etag = stored.digests.md5!;
     try {
-      removal.begin(
+      removal.enqueue(
         await uploads.putPart(
           upload,
           { upload_id: uploadId, part_number: partNumber, blob, size: stored.size, md5: etag },
@@ -107,7 +107,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
       },
       now,
     );
-    removal.begin(removed);
+    removal.enqueue(removed);
     return r2Object(object);
   }
 
@@ -115,7 +115,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
     checkObjectName(key, limits);
     const removed = await uploads.abort({ bucket, key, uploadId }, clock.now());
     if (!removed) throw r2Errors.noSuchUpload();
-    removal.begin(removed);
+    removal.enqueue(removed);
   }
 
   return { create, putPart, complete, abort };

@@ -1,6 +1,6 @@
 import { Fault, UserError, type Clock, type Ids } from "../../../kernel/index.ts";
 import type { ObjectStore, Stored } from "../../../store/index.ts";
-import { measured } from "./body.ts";
+import { withSizeLimit } from "./body.ts";
 import { conditionsHold } from "./conditions.ts";
 import type { createContents } from "./contents.ts";
 import { r2Errors } from "./errors.ts";
@@ -75,7 +75,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     );
     const stored = await store.put(
       blobKey(bucket, version),
-      measured(body, { size: options.size, most: limits.uploadBytes }),
+      withSizeLimit(body, { size: options.size, most: limits.uploadBytes }),
       {
         digests: ["md5", ...given.filter((algorithm) => algorithm !== "md5" && algorithm !== "sha256")] as (
           | "md5"
@@ -99,7 +99,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
         upload_id: null,
         part_size: null,
       };
-      if (!(await writeAlone(row, current))) removal.begin(await table.replace(row, (now) => allow(options, now)));
+      if (!(await writeAlone(row, current))) removal.enqueue(await table.replace(row, (now) => allow(options, now)));
       return r2Object(row);
     } catch (err) {
       // Only if this code rejected the write: after a failed commit the outcome is unknown, and a row without bytes is
@@ -115,8 +115,8 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
    */
   async function writeAlone(row: ObjectRow, current: ObjectRow | undefined): Promise<boolean> {
     if (!current) return table.insert(row);
-    if (current.upload_id !== null || !removal.atOnce || !(await table.swap(row, current.version))) return false;
-    removal.begin([{ bucket: row.bucket, owner: current.version, multipart: false }]);
+    if (current.upload_id !== null || !removal.immediate || !(await table.swap(row, current.version))) return false;
+    removal.enqueue([{ bucket: row.bucket, owner: current.version, multipart: false }]);
     return true;
   }
 
@@ -124,15 +124,15 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
     for (const key of keys) checkObjectName(key, limits);
     if (keys.length === 1 && (await removeAlone(bucket, keys[0]!))) return;
-    removal.begin(await table.remove(bucket, [...new Set(keys)], clock.now()));
+    removal.enqueue(await table.remove(bucket, [...new Set(keys)], clock.now()));
   }
 
   /** Like writeAlone(). */
   async function removeAlone(bucket: string, key: string): Promise<boolean> {
     const current = await table.find(bucket, key);
     if (!current) return true;
-    if (current.upload_id !== null || !removal.atOnce || !(await table.drop(current))) return false;
-    removal.begin([{ bucket, owner: current.version, multipart: false }]);
+    if (current.upload_id !== null || !removal.immediate || !(await table.drop(current))) return false;
+    removal.enqueue([{ bucket, owner: current.version, multipart: false }]);
     return true;
   }
 

@@ -16,7 +16,7 @@ function slowRemoval({ failing = false } = {}) {
       if (failing) throw new Error("no");
     },
   } as Partial<ObjectStore> as ObjectStore;
-  const removal = createRemoval({ objects, table: {} as RemovedTable, log: silentLog, atOnce: true });
+  const removal = createRemoval({ objects, table: {} as RemovedTable, log: silentLog, immediate: true });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   return { removal, deleted, turn, open: () => void gates.splice(0).forEach((gate) => gate()) };
 }
@@ -25,37 +25,37 @@ const plain = (owner: string): Removed => ({ bucket: "bucket", owner, multipart:
 
 test("bytes stay until the last reader has finished", async () => {
   const { removal, deleted, turn, open } = slowRemoval();
-  const [one, two] = [removal.enter("v1")!, removal.enter("v1")!];
-  removal.begin([plain("v1")]);
+  const [one, two] = [removal.beginRead("v1")!, removal.beginRead("v1")!];
+  removal.enqueue([plain("v1")]);
   one();
   one();
   await turn();
-  assert.deepEqual([deleted, removal.isRead("v1")], [[], true]);
+  assert.deepEqual([deleted, removal.isBeingRead("v1")], [[], true]);
   two();
   await turn();
-  assert.deepEqual([deleted, removal.isRead("v1")], [[["r2/bucket/v1"]], false]);
+  assert.deepEqual([deleted, removal.isBeingRead("v1")], [[["r2/bucket/v1"]], false]);
   open();
   await removal.settled();
 });
 
 test("bytes cannot be opened while they are being deleted", async () => {
   const { removal, turn, open } = slowRemoval();
-  removal.begin([plain("v1")]);
-  assert.equal(removal.enter("v1"), undefined);
+  removal.enqueue([plain("v1")]);
+  assert.equal(removal.beginRead("v1"), undefined);
   await turn();
-  assert.equal(removal.enter("v1"), undefined);
+  assert.equal(removal.beginRead("v1"), undefined);
   open();
   await removal.settled();
   // The blob has been deleted: the store will report that.
-  removal.enter("v1")!();
+  removal.beginRead("v1")!();
 });
 
 test("removals that arrive while the store is busy are deleted together in the next round", async () => {
   const { removal, deleted, turn, open } = slowRemoval();
-  removal.begin([plain("v1")]);
+  removal.enqueue([plain("v1")]);
   await turn();
-  removal.begin([plain("v2"), plain("v3")]);
-  removal.begin([plain("v4")]);
+  removal.enqueue([plain("v2"), plain("v3")]);
+  removal.enqueue([plain("v4")]);
   open();
   await turn();
   open();
@@ -65,11 +65,11 @@ test("removals that arrive while the store is busy are deleted together in the n
 
 test("a failing store is not retried repeatedly and blocks nothing", async () => {
   const { removal, deleted, turn, open } = slowRemoval({ failing: true });
-  removal.begin([plain("v1")]);
+  removal.enqueue([plain("v1")]);
   await turn();
   open();
   await removal.settled();
-  removal.begin([plain("v2")]);
+  removal.enqueue([plain("v2")]);
   await turn();
   open();
   await removal.settled();
@@ -79,11 +79,11 @@ test("a failing store is not retried repeatedly and blocks nothing", async () =>
 test("handles a removal that arrives just as the work ends", async () => {
   for (let ticks = 0; ticks < 12; ticks++) {
     const { removal, deleted, turn, open } = slowRemoval();
-    removal.begin([plain("v1")]);
+    removal.enqueue([plain("v1")]);
     await turn();
     open();
     for (let tick = 0; tick < ticks; tick++) await undefined;
-    removal.begin([plain("v2")]);
+    removal.enqueue([plain("v2")]);
     await turn();
     open();
     await removal.settled();

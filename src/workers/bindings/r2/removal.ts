@@ -10,16 +10,16 @@ export const blobKey = (bucket: string, blob: string) => `r2/${bucket}/${blob}`;
  * its pending work may be lost in a crash or store failure; the sweep then deletes the bytes.
  */
 export interface Removal {
-  /** If false, begin() does nothing, and the sweep does all the work. */
-  readonly atOnce: boolean;
+  /** If false, enqueue() does nothing, and the sweep does all the work. */
+  readonly immediate: boolean;
   /**
    * Registers a reader: returns the function to call when it ends, or undefined if the bytes are being deleted because
    * the row was out of date.
    */
-  enter(owner: string): (() => void) | undefined;
-  isRead(owner: string): boolean;
+  beginRead(owner: string): (() => void) | undefined;
+  isBeingRead(owner: string): boolean;
   /** Call once the deletion of these rows has been committed. */
-  begin(removed: Removed[]): void;
+  enqueue(removed: Removed[]): void;
   /** Deletes bytes that never got a row. */
   discard(bucket: string, blob: string): Promise<void>;
   /** Resolves when no deletion is running. Does not wait for active readers. */
@@ -35,12 +35,12 @@ export function createRemoval({
   objects,
   table,
   log,
-  atOnce,
+  immediate,
 }: {
   objects: ObjectStore;
   table: RemovedTable;
   log: Log;
-  atOnce: boolean;
+  immediate: boolean;
 }): Removal {
   const readers = new Map<string, { count: number; afterwards?: Removed }>();
   const waiting = new Map<string, Removed>();
@@ -92,8 +92,8 @@ export function createRemoval({
   }
 
   return {
-    atOnce,
-    enter(owner) {
+    immediate,
+    beginRead(owner) {
       if (waiting.has(owner)) return undefined;
       const entry = readers.get(owner) ?? { count: 0 };
       entry.count++;
@@ -107,9 +107,9 @@ export function createRemoval({
         if (entry.afterwards) wait(entry.afterwards);
       };
     },
-    isRead: (owner) => readers.has(owner),
-    begin(removed) {
-      if (!atOnce) return;
+    isBeingRead: (owner) => readers.has(owner),
+    enqueue(removed) {
+      if (!immediate) return;
       for (const one of removed) {
         const reader = readers.get(one.owner);
         if (reader) reader.afterwards = one;

@@ -48,7 +48,7 @@ export function createR2Service(options: R2Options): R2Service {
   const bucketList = createR2BucketList({ ...options, buckets });
   const log = options.log ?? silentLog;
 
-  async function placeOf({ account }: WorkerScript, name: string): Promise<Place> {
+  async function placeOf({ account }: WorkerScript, name: string): Promise<Target> {
     if (account === undefined) return { bucket: name };
     const { id, storageClass } = await bucketList.resolve(account, name);
     return { bucket: id, storageClass, confirm: () => bucketList.confirm(id) };
@@ -72,7 +72,7 @@ export function createR2Service(options: R2Options): R2Service {
 }
 
 /** The bucket of a binding. */
-interface Place {
+interface Target {
   bucket: string;
   /** For objects written without a storage class. */
   storageClass?: StorageClass;
@@ -136,7 +136,7 @@ async function get(
 
 async function write(
   buckets: R2Buckets,
-  placeOf: () => Promise<Place>,
+  placeOf: () => Promise<Target>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -167,7 +167,7 @@ async function drain(request: IncomingMessage, body: RequestBody): Promise<void>
 /** Executes a PUT and returns the result that workerd expects. */
 async function change(
   buckets: R2Buckets,
-  { bucket, storageClass }: Place,
+  { bucket, storageClass }: Target,
   wanted: R2Request,
   body: RequestBody,
   size: number,

@@ -59,7 +59,7 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
     const open = old.filter(({ state }) => state === "open");
     for (const { bucket, key, upload_id } of open) {
       const gone = await uploads.abort({ bucket, key, uploadId: upload_id }, clock.now());
-      removal.begin(gone ?? []);
+      removal.enqueue(gone ?? []);
     }
     await uploads.forget(old.filter(({ state }) => state !== "open").map(({ upload_id }) => upload_id));
     return open.length;
@@ -70,7 +70,7 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
    */
   async function deleteRemoved(before: number, limit: number): Promise<number> {
     const rows = await removed.before(before, limit);
-    const free = rows.filter(({ owner }) => !removal.isRead(owner));
+    const free = rows.filter(({ owner }) => !removal.isBeingRead(owner));
     for (let start = 0; start < free.length; start += BATCH) {
       const batch = free.slice(start, start + BATCH);
       await store.delete(batch.map(({ bucket, blob }) => blobKey(bucket, blob)));
@@ -101,7 +101,7 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
   async function deleteUnknown(keys: string[]): Promise<number> {
     if (keys.length === 0) return 0;
     const known = await removed.known(keys.map(blobOf));
-    const unknown = keys.filter((key) => !known.has(blobOf(key)) && !removal.isRead(blobOf(key)));
+    const unknown = keys.filter((key) => !known.has(blobOf(key)) && !removal.isBeingRead(blobOf(key)));
     await store.delete(unknown);
     return unknown.length;
   }

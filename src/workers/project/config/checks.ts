@@ -8,7 +8,7 @@ import {
   warningAt,
 } from "../../../kernel/config/index.ts";
 import type { Purpose } from "./bindings.ts";
-import { NEWEST_COMPATIBILITY_DATE, isoDate, judgeDate } from "./compatibility.ts";
+import { NEWEST_COMPATIBILITY_DATE, isoDate, classifyCompatibilityDate } from "./compatibility.ts";
 import { type EnvironmentView, isEmpty } from "./environment.ts";
 import { checkUnsupported } from "./missing-bindings.ts";
 
@@ -45,7 +45,7 @@ function checkDate(document: ConfigDocument, view: EnvironmentView, now: number)
   if (typeof date !== "string" || !/^\d{4}-\d{2}-\d{2}$/.test(date)) return [];
   const place = document.locate(view.pathOf("compatibility_date"));
   const field = '"compatibility_date"';
-  const verdict = judgeDate(date, now);
+  const verdict = classifyCompatibilityDate(date, now);
   switch (verdict.kind) {
     case "good":
       return [];

@@ -57,7 +57,7 @@ type DateVerdict =
   | { kind: "newer"; use: string };
 
 /** `date` already has the form YYYY-MM-DD. `now` in milliseconds. */
-export function judgeDate(date: string, now: number, newest = NEWEST_COMPATIBILITY_DATE): DateVerdict {
+export function classifyCompatibilityDate(date: string, now: number, newest = NEWEST_COMPATIBILITY_DATE): DateVerdict {
   const time = Date.parse(`${date}T00:00:00Z`);
   // Date.parse accepts some impossible days (February 30) and shifts them.
   if (Number.isNaN(time) || isoDate(time) !== date) return { kind: "no-date" };

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { connectTo, EgressRefused } from "./connect.ts";
+import { connectTo, EgressDenied } from "./connect.ts";
 import { createEgressCheck, SERVE_EGRESS } from "./policy.ts";
 import { startEgressProxy } from "./proxy.ts";
 
@@ -44,7 +44,7 @@ test("never connects to a denied address that a name resolves to, even if a serv
   assert.ok(allowed.connections() <= 2);
   await assert.rejects(
     connectTo({ host: "denied.example", port: denied.port, tls: false }, { check, lookup: async () => ["127.0.0.2"] }),
-    EgressRefused,
+    EgressDenied,
   );
   assert.equal(denied.connections(), 0);
 });

@@ -8,7 +8,7 @@ export type Lookup = AddressLookup;
 export { systemLookup };
 
 /** Rejected by policy: the reason is returned to the worker. */
-export class EgressRefused extends Error {}
+export class EgressDenied extends Error {}
 /** Unreachable: `status` is the status that the hosted service returns in this case. */
 export class EgressFailed extends Error {
   readonly status: 521 | 522 | 530;
@@ -38,7 +38,7 @@ export async function connectTo(
   const addresses = isIP(bare) ? [bare] : await resolve(bare, lookup);
   const refusals = addresses.map((address) => check(address, port));
   const allowed = addresses.filter((_, i) => refusals[i] === undefined);
-  if (allowed.length === 0) throw new EgressRefused(`fetch to ${host}:${port} is refused: ${refusals[0]}`);
+  if (allowed.length === 0) throw new EgressDenied(`fetch to ${host}:${port} is refused: ${refusals[0]}`);
   let last: unknown;
   for (const address of allowed.slice(0, 4)) {
     try {

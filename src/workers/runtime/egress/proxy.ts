@@ -5,7 +5,7 @@ import { messageOf } from "../../../kernel/index.ts";
 import { listenOnSocket, type SocketServer } from "../binding-server.ts";
 import { ACTIONS_HOST } from "../inside/shared.ts";
 import { upload } from "../upload.ts";
-import { connectTo, EgressFailed, EgressRefused, systemLookup, type Lookup, type EgressTarget } from "./connect.ts";
+import { connectTo, EgressFailed, EgressDenied, systemLookup, type Lookup, type EgressTarget } from "./connect.ts";
 import type { EgressCheck } from "./policy.ts";
 
 interface EgressProxyOptions {
@@ -50,7 +50,7 @@ export async function startEgressProxy({
 }: EgressProxyOptions): Promise<SocketServer> {
   let open = 0;
   const enter = (leaving: { once(event: "close", leave: () => void): unknown }) => {
-    if (open >= maxConnections) throw new EgressRefused(`a worker can have at most ${maxConnections} open connections`);
+    if (open >= maxConnections) throw new EgressDenied(`a worker can have at most ${maxConnections} open connections`);
     open++;
     leaving.once("close", () => open--);
   };
@@ -93,7 +93,7 @@ export async function startEgressProxy({
   }
 
   async function forward(request: IncomingMessage, response: ServerResponse, url: URL | undefined) {
-    if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
+    if (url === undefined) throw new EgressDenied("only http: and https: URLs can be fetched");
     enter(response);
     const connection = await connectTo(targetOf(url), { check, lookup });
     const outgoing = httpRequest({
@@ -128,7 +128,7 @@ export async function startEgressProxy({
 
   async function upgrade(request: IncomingMessage, client: Duplex, head: Buffer) {
     const url = parse(request.url);
-    if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
+    if (url === undefined) throw new EgressDenied("only http: and https: URLs can be fetched");
     enter(client);
     const connection = await connectTo(targetOf(url), { check, lookup });
     const lines = pairs(request.rawHeaders, (name) => name === "connection" || name === "upgrade").map(
@@ -178,7 +178,7 @@ async function joined(client: Duplex, connection: Duplex, head: Buffer): Promise
 
 function answer(response: ServerResponse, err: unknown): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const status = err instanceof EgressRefused ? 403 : err instanceof EgressFailed ? err.status : 502;
+  const status = err instanceof EgressDenied ? 403 : err instanceof EgressFailed ? err.status : 502;
   response
     .writeHead(status, {
       "content-type": "text/plain; charset=utf-8",

@@ -5,7 +5,7 @@ import type { ServedZone, ServedZones } from "../served.ts";
 import { createAnswerCache, type LookupOutcome } from "./answer-cache.ts";
 import { createDelegations } from "./delegations.ts";
 import { isAbsence, LookupError } from "./failure.ts";
-import { nameToAsk, type Question, type QuestionType, type WireAnswer } from "./message.ts";
+import { toQueryName, type Question, type QuestionType, type WireAnswer } from "./message.ts";
 import { createOwnAnswers } from "./own-answers.ts";
 import { createUpstream } from "./upstream.ts";
 
@@ -69,7 +69,7 @@ export function createLookups({
     clock,
     isReachable: upstream.isReachable,
     nameServers: async (name) =>
-      (await follow(name, "NS", false, askWorld)).records.map(({ data }) => String(data.target)),
+      (await follow(name, "NS", false, queryResolvers)).records.map(({ data }) => String(data.target)),
   });
   const ownAnswers =
     own &&
@@ -77,9 +77,9 @@ export function createLookups({
       zones: own.zones,
       clock,
       log,
-      ours: async (zone) => (own.mayServe?.(zone) ?? true) && delegated(zone),
+      isDelegatedHere: async (zone) => (own.mayServe?.(zone) ?? true) && delegated(zone),
       async lookUp(host, type) {
-        const { records } = await follow(host, type, false, askWorld).catch((err: unknown) =>
+        const { records } = await follow(host, type, false, queryResolvers).catch((err: unknown) =>
           isAbsence(err) ? { records: [] } : Promise.reject(err),
         );
         return records.map(({ ttl, data }) => ({ ttl, address: String(data.address) }));
@@ -87,7 +87,7 @@ export function createLookups({
     });
 
   /** Queries the resolvers, or returns their cached answer. */
-  async function askWorld(question: Question, fresh: boolean): Promise<WireAnswer> {
+  async function queryResolvers(question: Question, fresh: boolean): Promise<WireAnswer> {
     const key = `${question.type} ${question.name}`;
     const known = fresh ? undefined : cache.get(key);
     if (known !== undefined) return "answer" in known ? known.answer : Promise.reject(known.failed);
@@ -96,7 +96,7 @@ export function createLookups({
     if (waiting.size >= MAX_WAITING)
       throw new LookupError("EBUSY", `${key}: ${MAX_WAITING} other names are being looked up`);
     const answer = upstream
-      .ask(question, AbortSignal.any([closing.signal, AbortSignal.timeout(totalMs)]))
+      .query(question, AbortSignal.any([closing.signal, AbortSignal.timeout(totalMs)]))
       .then(
         (found) => settled(key, question, { answer: found }) ?? found,
         (err: LookupError) => settled(key, question, { failed: err }) ?? Promise.reject(err),
@@ -115,15 +115,15 @@ export function createLookups({
     });
   }
 
-  async function askAny(question: Question, fresh: boolean): Promise<WireAnswer> {
+  async function queryOwnOrResolvers(question: Question, fresh: boolean): Promise<WireAnswer> {
     const mine = await ownAnswers?.(question);
-    if (mine === undefined) return askWorld(question, fresh);
+    if (mine === undefined) return queryResolvers(question, fresh);
     onLookup?.({ type: question.type, own: true, outcome: mine.records.length > 0 ? "found" : "absent" });
     return mine;
   }
 
-  async function follow(given: string, type: QuestionType, fresh: boolean, ask: typeof askWorld): Promise<Found> {
-    let name = nameToAsk(given);
+  async function follow(given: string, type: QuestionType, fresh: boolean, ask: typeof queryResolvers): Promise<Found> {
+    let name = toQueryName(given);
     const seen = new Set([name]);
     const until = clock.now() + 2 * totalMs;
     for (let authentic = true; ;) {
@@ -154,7 +154,8 @@ export function createLookups({
     }
   }
 
-  const query: Lookups["query"] = (name, type, { fresh = false } = {}) => follow(name, type, fresh, askAny);
+  const query: Lookups["query"] = (name, type, { fresh = false } = {}) =>
+    follow(name, type, fresh, queryOwnOrResolvers);
   const resolve: Lookups["resolve"] = async (name, type) =>
     (await query(name, type)).records.map(({ data }) => nodeForm(type, data));
 

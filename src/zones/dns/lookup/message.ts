@@ -4,7 +4,7 @@ import {
   CLASS_IN,
   HEADER_FLAG,
   MalformedMessage,
-  MAX_NAME,
+  MAX_NAME_LENGTH,
   optRecord,
   rcodeName,
   readDnsMessage,
@@ -19,7 +19,7 @@ import { LookupError } from "./failure.ts";
 export type QuestionType = "A" | "AAAA" | "CAA" | "CNAME" | "MX" | "NS" | "PTR" | "SOA" | "SRV" | "TLSA" | "TXT";
 
 export interface Question {
-  /** See nameToAsk. */
+  /** See toQueryName. */
   name: string;
   type: QuestionType;
 }
@@ -51,13 +51,13 @@ export interface WireAnswer {
  * Converts a name to the form used in questions: lower-case A-labels, no trailing dot, a backslash as \092. Throws
  * ENOTFOUND if the text is not a valid name.
  */
-export function nameToAsk(text: string): string {
+export function toQueryName(text: string): string {
   const labels = text
     .replace(/\.$/, "")
     .split(".")
     .map((label) => ([...label].every((letter) => letter < "\x80") ? label.toLowerCase() : domainToASCII(label)));
   const name = labels.join(".");
-  if (labels.some((label) => label === "" || label.length > 63) || name.length > MAX_NAME)
+  if (labels.some((label) => label === "" || label.length > 63) || name.length > MAX_NAME_LENGTH)
     throw new LookupError("ENOTFOUND", `${text.slice(0, 80)} is not a valid DNS name`);
   return name.replace(UNPRINTABLE, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, "0")}`);
 }

@@ -13,7 +13,7 @@ interface OwnAnswersOptions {
   clock: Clock;
   log: Log;
   /** True if public DNS delegates the zone to this server; see createDelegations. */
-  ours(zone: ServedZone): Promise<boolean>;
+  isDelegatedHere(zone: ServedZone): Promise<boolean>;
   lookUp: LookUpAddresses;
 }
 
@@ -23,14 +23,14 @@ interface OwnAnswersOptions {
  */
 type OwnAnswers = (question: Question) => Promise<WireAnswer | undefined>;
 
-export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswersOptions): OwnAnswers {
+export function createOwnAnswers({ zones, clock, log, isDelegatedHere, lookUp }: OwnAnswersOptions): OwnAnswers {
   const cached = createCachedZones(zones, clock);
   const parts = { zones: cached, flatten: createFlatten({ zones: cached, clock, lookUp }) };
   const respond = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
 
   return async (question) => {
     const zone = await cached.find(question.name);
-    if (zone === undefined || !(await ours(zone))) return undefined;
+    if (zone === undefined || !(await isDelegatedHere(zone))) return undefined;
     // Uses the wire format, so that we read exactly what a resolver would read.
     const message = writeQuestion(question, { edns: true });
     const reply = await respond(message, "tcp");

@@ -17,7 +17,7 @@ interface UpstreamOptions {
 /** Public DNS, through recursive resolvers. */
 interface Upstream {
   /** The answer of a resolver: NOERROR or NXDOMAIN. Throws LookupError. */
-  ask(question: Question, signal: AbortSignal): Promise<WireAnswer>;
+  query(question: Question, signal: AbortSignal): Promise<WireAnswer>;
   /** True if any resolver responded within the last five minutes. */
   isReachable(): boolean;
 }
@@ -35,7 +35,7 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
 
   return {
     isReachable: () => clock.now() - lastResponse < REACHABLE_MS,
-    async ask(question, signal) {
+    async query(question, signal) {
       const what = `${question.type} ${question.name}`;
       let failure = new LookupError("ESERVFAIL", `${what}: no resolver is configured`);
       const left = new Set(servers.map((_, index) => (first + index) % servers.length));

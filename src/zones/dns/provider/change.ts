@@ -43,7 +43,7 @@ export const providerRecord = (
 });
 
 /** Throws foreignRecords if an exclusive set contains records that are not ours. */
-export function refuseForeign(
+export function rejectForeign(
   sets: readonly ExclusiveSet[],
   there: readonly ProviderRecord[],
   { add, remove }: CheckedChange,

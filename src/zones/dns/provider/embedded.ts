@@ -1,6 +1,6 @@
 import { UserError } from "../../../kernel/index.ts";
 import type { Records } from "../../records/records.ts";
-import { checkedChange, refuseForeign } from "./change.ts";
+import { checkedChange, rejectForeign } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import type { DnsProvider, ProviderRecord } from "./port.ts";
 
@@ -17,7 +17,7 @@ export function createEmbeddedProvider({ records: { managed } }: { records: Pick
           meta: change.meta,
           ...checked,
           check: async (at) =>
-            refuseForeign(
+            rejectForeign(
               change.mustBeAbsent,
               (await Promise.all(change.mustBeAbsent.map(({ name, type }) => at(name, type)))).flat(),
               checked,

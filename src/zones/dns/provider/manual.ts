@@ -1,13 +1,13 @@
 import type { Records } from "../../records/records.ts";
 import type { RecordZone } from "../../records/types.ts";
 import { recordLine } from "../../records/zone-file.ts";
-import { checkedChange, refuseForeign } from "./change.ts";
+import { checkedChange, rejectForeign } from "./change.ts";
 import { createEmbeddedProvider } from "./embedded.ts";
 import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
 
 interface ManualProvider extends DnsProvider {
   /** The records that the user must add for this owner. */
-  wanted(zone: RecordZone, owner: string): Promise<ProviderRecord[]>;
+  expectedRecords(zone: RecordZone, owner: string): Promise<ProviderRecord[]>;
   /** The same records as lines of a BIND zone file. */
   zoneFile(zone: RecordZone, owner: string): Promise<string>;
 }
@@ -29,11 +29,11 @@ export function createManualProvider({ records, lookUp }: ManualOptions): Manual
     async apply(zone, change, signal) {
       // Only the user can remove foreign records; report them before accepting the change.
       if (lookUp !== undefined)
-        refuseForeign(change.mustBeAbsent, await lookUp(change.mustBeAbsent, signal), checkedChange(zone, change));
+        rejectForeign(change.mustBeAbsent, await lookUp(change.mustBeAbsent, signal), checkedChange(zone, change));
       await kept.apply(zone, change, signal);
     },
     current: (zone, sets, signal) => (lookUp === undefined ? kept.current(zone, sets, signal) : lookUp(sets, signal)),
-    wanted: async (zone, owner) =>
+    expectedRecords: async (zone, owner) =>
       (await records.managed.list(zone.id, owner)).map(({ name, type, content, priority, ttl }) => ({
         name,
         type,

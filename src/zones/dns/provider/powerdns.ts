@@ -15,7 +15,7 @@ import {
   type CheckedChange,
   recordKey,
   providerRecord,
-  refuseForeign,
+  rejectForeign,
   ttlSeconds,
   setKey,
 } from "./change.ts";
@@ -107,7 +107,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
       queue(zone.id, async () => {
         const checked = checkedChange(zone, change);
         const there = await readSets(zone, [...checked.add, ...checked.remove, ...change.mustBeAbsent], signal);
-        refuseForeign(
+        rejectForeign(
           change.mustBeAbsent,
           [...there.values()].flatMap((set) => recordsIn(set).flatMap(({ record }) => record ?? [])),
           checked,

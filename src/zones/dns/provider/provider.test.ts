@@ -65,7 +65,7 @@ onEveryDatabase((engine) => {
     world = [];
     await provider.apply(zone, change);
     assert.deepEqual(
-      (await provider.wanted(zone, "email-routing")).map(({ type, content }) => [type, content]),
+      (await provider.expectedRecords(zone, "email-routing")).map(({ type, content }) => [type, content]),
       [
         ["MX", "mx.example"],
         ["TXT", '"v=spf1 ~all"'],

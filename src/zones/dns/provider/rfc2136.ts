@@ -13,7 +13,7 @@ import {
 } from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
 import type { RecordDraft, RecordZone } from "../../records/types.ts";
-import { checkedChange, type CheckedChange, recordKey, refuseForeign, ttlSeconds, setKey } from "./change.ts";
+import { checkedChange, type CheckedChange, recordKey, rejectForeign, ttlSeconds, setKey } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import { type DnsEndpoint, exchange } from "./exchange.ts";
 import type { DnsProvider, ExclusiveSet, ProviderRecord } from "./port.ts";
@@ -92,7 +92,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
       if (checked.add.length + checked.remove.length === 0) return;
       for (let attempt = 1; ; attempt++) {
         const there = await readSets(zone, change.mustBeAbsent, signal);
-        refuseForeign(change.mustBeAbsent, there, requested);
+        rejectForeign(change.mustBeAbsent, there, requested);
         const rcode = await update(
           zone,
           prerequisitesOf(change.mustBeAbsent, there, checked),

@@ -10,7 +10,7 @@ export interface PushStep {
   add: ProviderRecord[];
   remove: ProviderRecord[];
   /** Our own existing records in the sets of `mustBeAbsent`: adding them again identifies them as ours. */
-  kept: ProviderRecord[];
+  existing: ProviderRecord[];
   mustBeAbsent: ExclusiveSet[];
 }
 
@@ -49,19 +49,19 @@ export function planPush(
       owner,
       add: those.flatMap(({ what, record }) => (what === "add" ? [record] : [])),
       remove: those.flatMap(({ what, record }) => (what === "remove" ? [record] : [])),
-      kept: [],
+      existing: [],
       mustBeAbsent: [],
     });
     if (owner === USERS) return chunks(changes).map(step);
     const one = step(changes);
     const sets = exclusiveSets(one.add);
-    const kept = [...want.values()]
+    const existing = [...want.values()]
       .map(({ record }) => record)
       .filter(
         (record) =>
           done.has(recordKey(record)) && sets.some((set) => set.name === record.name && set.type === record.type),
       );
-    return [{ ...one, kept, mustBeAbsent: sets }];
+    return [{ ...one, existing, mustBeAbsent: sets }];
   });
 }
 

@@ -78,7 +78,7 @@ export async function endPush(
     .execute();
 }
 
-export async function forgetPush(db: PushExecutor, zone: string): Promise<void> {
+export async function deletePushState(db: PushExecutor, zone: string): Promise<void> {
   await db.deleteFrom("dns_pushed_records").where("zone_id", "=", zone).execute();
   await db.deleteFrom("dns_pushes").where("zone_id", "=", zone).execute();
 }
@@ -96,7 +96,7 @@ export async function pushedRecords(db: PushExecutor, zone: string): Promise<Pus
   }));
 }
 
-export async function keepPushed(
+export async function storePushedRecords(
   db: PushExecutor,
   zone: string,
   owner: string,
@@ -127,7 +127,11 @@ export async function keepPushed(
   }
 }
 
-export async function dropPushed(db: PushExecutor, zone: string, records: readonly ProviderRecord[]): Promise<void> {
+export async function deletePushedRecords(
+  db: PushExecutor,
+  zone: string,
+  records: readonly ProviderRecord[],
+): Promise<void> {
   for (const { name, type, content, priority } of records) {
     await db
       .deleteFrom("dns_pushed_records")
@@ -140,7 +144,7 @@ export async function dropPushed(db: PushExecutor, zone: string, records: readon
 }
 
 /** Ids of zones with a change for which no push has started, at most `limit`; includes deleted zones. */
-export async function zonesBehind(db: PushExecutor, after: string, limit: number): Promise<string[]> {
+export async function zonesToPush(db: PushExecutor, after: string, limit: number): Promise<string[]> {
   const changed = await db
     .selectFrom("zones")
     .leftJoin("dns_pushes", "dns_pushes.zone_id", "zones.id")
@@ -156,7 +160,7 @@ export async function zonesBehind(db: PushExecutor, after: string, limit: number
   return changed.map(({ id }) => id);
 }
 
-export async function zonesGone(db: PushExecutor, limit: number): Promise<string[]> {
+export async function deletedZonesToPush(db: PushExecutor, limit: number): Promise<string[]> {
   const gone = await db
     .selectFrom("dns_pushes")
     .leftJoin("zones", "zones.id", "dns_pushes.zone_id")

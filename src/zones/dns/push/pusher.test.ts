@@ -9,7 +9,7 @@ import { zonesMigrations } from "../../migrations.ts";
 import type { Zone } from "../../types.ts";
 import { ACCOUNT } from "../../zones.testing.ts";
 import { dnsErrors } from "../provider/errors.ts";
-import { recordKey, checkedChange, refuseForeign } from "../provider/change.ts";
+import { recordKey, checkedChange, rejectForeign } from "../provider/change.ts";
 import type { DnsProvider, ProviderRecord } from "../provider/port.ts";
 import { knotd, startKnot } from "../provider/knot.testing.ts";
 import { createRfc2136Provider } from "../provider/rfc2136.ts";
@@ -29,7 +29,7 @@ function memoryProvider() {
     async apply(zone, change) {
       if (state.fails !== undefined) throw state.fails;
       const checked = checkedChange(zone, change);
-      refuseForeign(change.mustBeAbsent, [...records.values()], checked);
+      rejectForeign(change.mustBeAbsent, [...records.values()], checked);
       for (const record of checked.remove) records.delete(recordKey(record));
       for (const record of checked.add) records.set(recordKey(record), record);
       state.applied++;

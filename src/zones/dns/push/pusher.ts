@@ -10,14 +10,14 @@ import { isSetType } from "../provider/read-set.ts";
 import { USERS, planPush, type PushStep } from "./plan.ts";
 import {
   beginPush,
-  dropPushed,
+  deletePushedRecords,
   endPush,
-  forgetPush,
-  keepPushed,
+  deletePushState,
+  storePushedRecords,
   pushedRecords,
   pushState,
-  zonesBehind,
-  zonesGone,
+  zonesToPush,
+  deletedZonesToPush,
   type PushProblem,
 } from "./push-table.ts";
 import type { PushTables } from "./tables.ts";
@@ -53,7 +53,7 @@ const POLL_MS = 60_000;
 const BATCH = 500;
 const LEASE_MS = 60_000;
 /** Errors that concern the server, not individual records. */
-const NOT_THERE = new Set(["unreachable", "badReply", "badKey", "notServed"]);
+const SERVER_ERRORS = new Set(["unreachable", "badReply", "badKey", "notServed"]);
 /** A failure may last for weeks: retry every ten minutes, and immediately after the next change. */
 const ATTEMPTS = 1_000_000;
 const backoff = (attempt: number) =>
@@ -81,12 +81,12 @@ export function createPusher({
 
   async function poll() {
     for (let after = ""; ;) {
-      const behind = await zonesBehind(tables, after, BATCH);
+      const behind = await zonesToPush(tables, after, BATCH);
       for (const zone of behind) await announce(zone);
       if (behind.length < BATCH) break;
       after = behind.at(-1)!;
     }
-    for (const zone of await zonesGone(tables, BATCH)) await announce(zone);
+    for (const zone of await deletedZonesToPush(tables, BATCH)) await announce(zone);
   }
 
   async function push(id: string, signal: AbortSignal) {
@@ -111,9 +111,9 @@ export function createPusher({
         });
       });
       // The remaining steps would fail the same way.
-      if (problems.some(({ code }) => NOT_THERE.has(code))) break;
+      if (problems.some(({ code }) => SERVER_ERRORS.has(code))) break;
     }
-    if (failures.length === 0 && zone === undefined) return forgetPush(tables, id);
+    if (failures.length === 0 && zone === undefined) return deletePushState(tables, id);
     await endPush(tables, id, { problems, ...(failures.length === 0 && { pushed: zone!.serial }) }, clock.now());
     if (failures.length > 0) throw failures[0];
   }
@@ -137,14 +137,14 @@ export function createPusher({
   }
 
   async function apply(zone: RecordZone, step: PushStep, signal: AbortSignal) {
-    await db.transaction<PushTables, void>((tx) => keepPushed(tx, zone.id, step.owner, step.add, false));
+    await db.transaction<PushTables, void>((tx) => storePushedRecords(tx, zone.id, step.owner, step.add, false));
     try {
       await provider.apply(
         zone,
         {
           owner: step.owner,
           mustBeAbsent: step.mustBeAbsent,
-          add: [...step.add, ...step.kept].map(request),
+          add: [...step.add, ...step.existing].map(request),
           remove: step.remove.map(request),
         },
         signal,
@@ -153,12 +153,12 @@ export function createPusher({
       // The error means that nothing was changed, so the pending records are not ours. If there was no response, they
       // may be.
       if (err instanceof UserError && err.kind !== "unreachable" && err.kind !== "badReply")
-        await db.transaction<PushTables, void>((tx) => dropPushed(tx, zone.id, step.add));
+        await db.transaction<PushTables, void>((tx) => deletePushedRecords(tx, zone.id, step.add));
       throw err;
     }
     await db.transaction<PushTables, void>(async (tx) => {
-      await dropPushed(tx, zone.id, step.remove);
-      await keepPushed(tx, zone.id, step.owner, step.add, true);
+      await deletePushedRecords(tx, zone.id, step.remove);
+      await storePushedRecords(tx, zone.id, step.owner, step.add, true);
     });
     log.info(
       { zone: zone.name, owner: step.owner, added: step.add.length, removed: step.remove.length, to: provider.kind },

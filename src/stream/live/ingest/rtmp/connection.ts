@@ -10,11 +10,11 @@ import {
 } from "../../../../protocol/rtmp/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import { createFlvReceiver, type FlvReceiver } from "../../flv/receive.ts";
-import { writePieces } from "../../flv/write-pieces.ts";
+import { writeBuffers } from "../../flv/write-pieces.ts";
 import type { Publication, Publishing } from "../../publish.ts";
 import { LAG_LIMIT } from "../../session.ts";
 import { createRtmpResponses, streamKeyOf } from "./commands.ts";
-import { admitRtmpPlayer, type PlayerPorts, playTo } from "./player.ts";
+import { admitRtmpPlayer, type PlayerPorts, startPlayback } from "./player.ts";
 
 export interface ConnectionDeps extends PlayerPorts {
   publishing: Publishing;
@@ -40,7 +40,7 @@ export interface RtmpConnection {
 }
 
 /** Maximum octets of one message: commands before admission, media after it. */
-const MOST = { command: 16 * 1024, media: 8 * 1024 * 1024 };
+const MAX_MESSAGE_OCTETS = { command: 16 * 1024, media: 8 * 1024 * 1024 };
 /** Maximum backlog of a client, above the worst case of a legitimate one. */
 const MAX_WAITING = 2 * LAG_LIMIT;
 /** Time for the last messages to arrive. */
@@ -49,8 +49,12 @@ const LINGER_MS = 2000;
 /** Lifetime of one client connection: it publishes, plays, or is rejected. */
 export function createRtmpConnection(options: ConnectionOptions): RtmpConnection {
   const { socket, protocol, address, publishing, log } = options;
-  const peer = createRtmpPeer({ role: "server", most: MOST.command, write: (pieces) => writePieces(socket, pieces) });
-  const answers = createRtmpResponses(peer);
+  const peer = createRtmpPeer({
+    role: "server",
+    maxMessageSize: MAX_MESSAGE_OCTETS.command,
+    write: (pieces) => writeBuffers(socket, pieces),
+  });
+  const responses = createRtmpResponses(peer);
   let agent: string | undefined;
   let connected = false;
   let publication: Publication | undefined;
@@ -83,20 +87,20 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
 
   function handle(message: RtmpMessage): Promise<void> | undefined {
     const command = readCommand(message);
-    if (command !== undefined) return obey(command);
+    if (command !== undefined) return handleCommand(command);
     receiver?.message(message);
     return undefined;
   }
 
-  function obey(command: RtmpCommand): Promise<void> | undefined {
+  function handleCommand(command: RtmpCommand): Promise<void> | undefined {
     const { name, transaction, args } = command;
     if (name === "connect") return void connect(command);
     if (!connected) throw new RtmpViolation("command before connect");
     switch (name) {
       case "createStream":
-        return void answers.result(command, 1);
+        return void responses.result(command, 1);
       case "FCPublish":
-        return void answers.onFcPublish(streamKeyOf(args[0]));
+        return void responses.onFcPublish(streamKeyOf(args[0]));
       case "publish":
         return publish(streamKeyOf(args[0]));
       case "play":
@@ -107,12 +111,12 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
         return void rest();
       // Sent by players: a live stream has no length.
       case "getStreamLength":
-        return void answers.result(command, 0);
+        return void responses.result(command, 0);
       // Clients expect no response, and some treat one as a failure.
       case "_checkbw":
         return undefined;
       default:
-        if (transaction > 0) answers.result(command);
+        if (transaction > 0) responses.result(command);
         return undefined;
     }
   }
@@ -122,7 +126,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
     connected = true;
     const version = command.object?.["flashVer"];
     if (typeof version === "string") agent = version.slice(0, 200);
-    answers.connected(command);
+    responses.connected(command);
   }
 
   async function publish(credential: string) {
@@ -132,40 +136,40 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
     if (over) return made.end(false);
     publication = made;
     receiver = createFlvReceiver(made);
-    peer.setMost(MOST.media);
+    peer.setMaxMessageSize(MAX_MESSAGE_OCTETS.media);
     if (made.signal.aborted) throw made.signal.reason;
     made.signal.addEventListener("abort", () => refuse(made.signal.reason), { once: true });
-    answers.streamBegins();
-    answers.status("status", "NetStream.Publish.Start", "Published.");
+    responses.streamBegins();
+    responses.status("status", "NetStream.Publish.Start", "Published.");
   }
 
   async function play(key: string) {
     if (leave !== undefined) throw new RtmpViolation("it is already publishing or playing");
     leave = options.admit();
     const admitted = await admitRtmpPlayer(options, key).catch((err: unknown) => {
-      throw err instanceof UserError ? new Unplayable(err) : err;
+      throw err instanceof UserError ? new PlayerRejection(err) : err;
     });
     if (over) return;
-    answers.streamBegins();
-    answers.status("status", "NetStream.Play.Reset", "Playing from the last key frame.");
-    answers.status("status", "NetStream.Play.Start", "Playing.");
-    stopPlaying = playTo({
+    responses.streamBegins();
+    responses.status("status", "NetStream.Play.Reset", "Playing from the last key frame.");
+    responses.status("status", "NetStream.Play.Start", "Playing.");
+    stopPlaying = startPlayback({
       ...options,
       ...admitted,
       key,
       peer,
-      answers,
-      waiting: () => socket.writableLength,
+      responses,
+      queuedOctets: () => socket.writableLength,
       onEnd: played,
     });
     if (over) stopPlaying();
   }
 
   function played(reason: UserError | undefined) {
-    if (reason !== undefined) return refuse(new Unplayable(reason));
-    answers.streamEnds();
-    answers.status("status", "NetStream.Play.UnpublishNotify", "The broadcast has ended.");
-    answers.status("status", "NetStream.Play.Stop", "Stopped.");
+    if (reason !== undefined) return refuse(new PlayerRejection(reason));
+    responses.streamEnds();
+    responses.status("status", "NetStream.Play.UnpublishNotify", "The broadcast has ended.");
+    responses.status("status", "NetStream.Play.Stop", "Stopped.");
     hangUp();
   }
 
@@ -174,8 +178,8 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
     if (publication === undefined && stopPlaying === undefined) return;
     const published = publication !== undefined;
     cleanUp(true);
-    peer.setMost(MOST.command);
-    if (published) answers.status("status", "NetStream.Unpublish.Success", "No longer published.");
+    peer.setMaxMessageSize(MAX_MESSAGE_OCTETS.command);
+    if (published) responses.status("status", "NetStream.Unpublish.Success", "No longer published.");
     options.onIdle();
   }
 
@@ -195,7 +199,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
 
   function failed(err: unknown): void {
     if (over) return;
-    if (err instanceof UserError || err instanceof Unplayable) return refuse(err);
+    if (err instanceof UserError || err instanceof PlayerRejection) return refuse(err);
     const broken = err instanceof RtmpViolation || err instanceof FlvError;
     if (broken) log.debug({ address, protocol, reason: err.message }, "rtmp: protocol violation");
     else log.error({ err, address, protocol }, "rtmp: connection failed");
@@ -206,16 +210,16 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
 
   function refuse(err: unknown): void {
     if (over) return;
-    const reason = err instanceof Unplayable ? err.reason : err;
+    const reason = err instanceof PlayerRejection ? err.reason : err;
     if (!(reason instanceof UserError)) return failed(reason);
     log.info(
       { address, protocol, agent, reason: reason.kind },
-      err instanceof Unplayable ? "rtmp: player rejected" : "rtmp: publisher rejected",
+      err instanceof PlayerRejection ? "rtmp: player rejected" : "rtmp: publisher rejected",
     );
     if (connected)
-      answers.status(
+      responses.status(
         "error",
-        err instanceof Unplayable ? "NetStream.Play.StreamNotFound" : "NetStream.Publish.BadName",
+        err instanceof PlayerRejection ? "NetStream.Play.StreamNotFound" : "NetStream.Publish.BadName",
         sentences(reason),
       );
     hangUp();
@@ -233,7 +237,10 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
 
   socket.on("data", (bytes: Buffer) => {
     if (over) return;
-    if (socket.writableLength > MAX_WAITING || (leave === undefined && socket.writableLength > MOST.command))
+    if (
+      socket.writableLength > MAX_WAITING ||
+      (leave === undefined && socket.writableLength > MAX_MESSAGE_OCTETS.command)
+    )
       return failed(new RtmpViolation("the client does not read the data sent to it"));
     try {
       take(peer.push(bytes));
@@ -252,13 +259,13 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   return {
     end: (reason) =>
       connected
-        ? refuse(stopPlaying === undefined ? reason : new Unplayable(reason))
+        ? refuse(stopPlaying === undefined ? reason : new PlayerRejection(reason))
         : failed(new RtmpViolation(reason.message)),
   };
 }
 
 /** Marks rejections of players, as opposed to publishers. */
-class Unplayable extends Error {
+class PlayerRejection extends Error {
   readonly reason: UserError;
   constructor(reason: UserError) {
     super(reason.message, { cause: reason });
@@ -268,4 +275,4 @@ class Unplayable extends Error {
 
 const sentences = ({ message, fix }: UserError): string => (fix === undefined ? `${message}.` : `${message}. ${fix}`);
 
-export const noPlace = (limit: number): UserError => streamErrors.liveTooMany({ limit });
+export const tooManyConnections = (limit: number): UserError => streamErrors.liveTooMany({ limit });

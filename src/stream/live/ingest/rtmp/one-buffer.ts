@@ -12,7 +12,7 @@ const OCTETS = 64 * 1024;
  * another socket. `taken` is left without a handle; its server counts it until it is destroyed. If `taken` has no
  * handle, it is returned unchanged.
  */
-export function readIntoOneBuffer(taken: Socket): Socket {
+export function reuseReadBuffer(taken: Socket): Socket {
   const holder = taken as unknown as { _handle: object | null };
   const handle = holder._handle;
   if (handle === null) return taken;

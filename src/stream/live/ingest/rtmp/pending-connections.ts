@@ -6,15 +6,15 @@ import { networkOf } from "../../../../kernel/networks.ts";
  */
 interface PendingConnections {
   /** Adds a connection. `evict` is called at most once, and never after the returned function, which removes the connection. */
-  enter(address: string, evict: () => void): () => void;
+  add(address: string, evict: () => void): () => void;
   readonly size: number;
 }
 
 export function createPendingConnections({
-  most,
+  maxTotal,
   perNetwork,
 }: {
-  most: number;
+  maxTotal: number;
   perNetwork: number;
 }): PendingConnections {
   /** Keyed by network, oldest first. */
@@ -34,12 +34,12 @@ export function createPendingConnections({
   const drop = (evict: () => void) => leave(evict) && evict();
 
   return {
-    enter(address, given) {
+    add(address, given) {
       const evict = () => given();
       const network = networkOf(address);
       const own = networks.getOrInsertComputed(network, () => new Set());
       if (own.size >= perNetwork) drop(own.values().next().value!);
-      if (all.size >= most) drop(all.keys().next().value!);
+      if (all.size >= maxTotal) drop(all.keys().next().value!);
       // The eviction may have removed the set.
       networks.getOrInsertComputed(network, () => own).add(evict);
       all.set(evict, network);

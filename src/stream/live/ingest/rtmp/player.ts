@@ -16,13 +16,13 @@ export interface PlayerPorts extends PlayerDeps {
   viewers?: { join(input: string, session: string): () => void };
 }
 
-interface Admitted {
+interface AdmittedPlayer {
   input: LiveInput;
   session: LiveSession;
 }
 
 /** Rejects with UserError: liveKeyUnknown, liveInputDisabled, liveNotPublished. */
-export async function admitRtmpPlayer({ inputs, sessions }: PlayerDeps, key: string): Promise<Admitted> {
+export async function admitRtmpPlayer({ inputs, sessions }: PlayerDeps, key: string): Promise<AdmittedPlayer> {
   const input = await inputs.byPlaybackKey(key);
   if (input === undefined) throw streamErrors.liveKeyUnknown();
   if (!input.enabled) throw streamErrors.liveInputDisabled();
@@ -31,18 +31,18 @@ export async function admitRtmpPlayer({ inputs, sessions }: PlayerDeps, key: str
   return { input, session };
 }
 
-interface PlayingOptions extends PlayerPorts, Admitted {
+interface PlayingOptions extends PlayerPorts, AdmittedPlayer {
   key: string;
   peer: RtmpPeer;
-  answers: RtmpResponses;
+  responses: RtmpResponses;
   /** Octets queued for the client. */
-  waiting(): number;
+  queuedOctets(): number;
   /** The broadcast has ended (undefined), or the player's authorization has been revoked. */
   onEnd(reason: UserError | undefined): void;
 }
 
 /** Sends a broadcast to one player, from the last key frame onwards. Returns a function that ends playback. */
-export function playTo({
+export function startPlayback({
   inputs,
   viewers,
   session,
@@ -50,12 +50,12 @@ export function playTo({
   input,
   key,
   peer,
-  answers,
-  waiting,
+  responses,
+  queuedOctets,
   onEnd,
 }: PlayingOptions): () => void {
   const sender = createFlvSender({
-    metadata: answers.metadata,
+    metadata: responses.metadata,
     send: ({ type, time, head, data }) =>
       peer.send(
         type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video,
@@ -90,7 +90,7 @@ export function playTo({
     tracks: sender.tracks,
     packet: sender.packet,
     end: () => end(undefined),
-    lag: waiting,
+    lag: queuedOctets,
   });
   unsubscribe = subscription;
   if (over) subscription();

@@ -8,10 +8,10 @@ import { clip, needsFfmpeg, runFfmpeg, X264 } from "../../../../../test/support/
 import { makeSelfSigned } from "../../../../certificates/index.ts";
 import { silentLog, systemClock } from "../../../../kernel/index.ts";
 import {
-  frameHead,
-  pictureHead,
+  audioFrameHeader,
+  videoFrameHeader,
   readTags,
-  soundOfAac,
+  aacFormat,
   writeAudioConfig,
   writeVideoConfig,
 } from "../../../../protocol/flv/index.ts";
@@ -74,9 +74,9 @@ async function publisher(t: TestContext, { server }: Given, key = "key"): Promis
 
 const send = ({ peer }: TestClient, type: number, time: number, data: Buffer) =>
   peer.send(6, { type, stream: 1, time, data });
-const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([frameHead(codec), data]);
+const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([audioFrameHeader(codec), data]);
 const writePicture = (codec: "hevc", { data, ...about }: { key: boolean; composition: number; data: Buffer }) =>
-  Buffer.concat([pictureHead(codec, about), data]);
+  Buffer.concat([videoFrameHeader(codec, about), data]);
 const AAC = Buffer.from([0x11, 0x90]);
 /** Goes live immediately, because it does not wait for another track. */
 function soundOnly(client: TestClient) {
@@ -318,7 +318,7 @@ test(
       send(client, MESSAGE.audio, time, writeFrame("aac", Buffer.from("sound")));
     const [got] = given.ingest.published;
     await until("the first configuration has arrived", () => got!.tracks.length === 1);
-    assert.deepEqual(got!.tracks[0], { audio: { codec: "aac", config: AAC, ...soundOfAac(AAC)! } });
+    assert.deepEqual(got!.tracks[0], { audio: { codec: "aac", config: AAC, ...aacFormat(AAC)! } });
     const [small, large] = [await h264(), await h264("640x360")];
     for (const [i, tag] of [...small.slice(0, 3), small[0]!, ...large.slice(0, 3)].entries())
       send(client, MESSAGE.video, 1200 + 40 * i, tag);
@@ -424,7 +424,7 @@ test("disconnects a silent client: during the handshake, before it publishes, an
 });
 
 test("a thousand silent connections do not lock out any client", async (t) => {
-  const given = await serve(t, { waiting: 300, waitingPerNetwork: 200 });
+  const given = await serve(t, { maxPending: 300, maxPendingPerNetwork: 200 });
   const idle = Array.from({ length: 1000 }, () =>
     connect({ port: given.server.port!, host: "127.0.0.1" }).on("error", () => {}),
   );

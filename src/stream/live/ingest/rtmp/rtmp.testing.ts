@@ -9,7 +9,7 @@ import {
 } from "../../../../protocol/rtmp/index.ts";
 import { connect, type Socket } from "node:net";
 import { streamErrors } from "../../../errors.ts";
-import { writePieces } from "../../flv/write-pieces.ts";
+import { writeBuffers } from "../../flv/write-pieces.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { Publishing } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
@@ -88,8 +88,8 @@ export function createTestClient(port: number, socket: Socket = connect({ port, 
   let transaction = 1;
   const peer = createRtmpPeer({
     role: "client",
-    most: 16 * 1024 * 1024,
-    write: (pieces) => writePieces(socket, pieces),
+    maxMessageSize: 16 * 1024 * 1024,
+    write: (pieces) => writeBuffers(socket, pieces),
   });
   socket.on("data", (bytes: Buffer) => {
     for (const message of peer.push(bytes)) {
@@ -116,8 +116,8 @@ export function createTestClient(port: number, socket: Socket = connect({ port, 
         data: writeCommand(name, transaction++, null, ...args),
       }),
     async open() {
-      peer.opening();
-      await until("the server has responded to the handshake", () => peer.greeted);
+      peer.startHandshake();
+      await until("the server has responded to the handshake", () => peer.isHandshakeComplete);
       peer.send(3, {
         type: MESSAGE.command,
         stream: 0,

@@ -4,9 +4,9 @@ import { messageOf, UserError } from "../../../../kernel/index.ts";
 import { plainAddress } from "../../../../kernel/networks.ts";
 import type { TlsSource } from "../../../../kernel/tls-source.ts";
 import { streamErrors } from "../../../errors.ts";
-import { type RtmpConnection, type ConnectionDeps, createRtmpConnection, noPlace } from "./connection.ts";
+import { type RtmpConnection, type ConnectionDeps, createRtmpConnection, tooManyConnections } from "./connection.ts";
 import { createPendingConnections } from "./pending-connections.ts";
-import { readIntoOneBuffer } from "./one-buffer.ts";
+import { reuseReadBuffer } from "./one-buffer.ts";
 
 interface RtmpServerDeps extends ConnectionDeps {
   host: string;
@@ -25,8 +25,8 @@ export interface RtmpLimits {
   /** Maximum milliseconds without data from a publisher, or without a player reading any. Default 30,000. */
   idleMs: number;
   /** Maximum number of pending connections, in total and per network. */
-  waiting: number;
-  waitingPerNetwork: number;
+  maxPending: number;
+  maxPendingPerNetwork: number;
 }
 
 export interface RtmpServer {
@@ -39,22 +39,22 @@ export interface RtmpServer {
   close(): Promise<void>;
 }
 
-const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, waiting: 1000, waitingPerNetwork: 250 };
+const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, maxPending: 1000, maxPendingPerNetwork: 250 };
 
 /** Listens for publishers and players. Rejects with UserError liveListenFailed if a port is unavailable. */
 export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer> {
   const { host, port, secure, connections: most, limits: given } = parts;
   const limits = { ...DEFAULTS, ...given };
-  const pending = createPendingConnections({ most: limits.waiting, perNetwork: limits.waitingPerNetwork });
+  const pending = createPendingConnections({ maxTotal: limits.maxPending, perNetwork: limits.maxPendingPerNetwork });
   const open = new Map<Socket, RtmpConnection>();
   let admitted = 0;
 
-  function welcome(raw: Socket, tls: Pick<TlsSource, "context"> | undefined) {
+  function acceptConnection(raw: Socket, tls: Pick<TlsSource, "context"> | undefined) {
     const address = plainAddress(raw.remoteAddress);
     raw.setNoDelay(true);
     const socket =
       tls === undefined
-        ? readIntoOneBuffer(raw)
+        ? reuseReadBuffer(raw)
         : new TLSSocket(raw, {
             isServer: true,
             secureContext: tls.context(),
@@ -74,18 +74,18 @@ export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer
       if (socket.destroyed) return;
       socket.setTimeout(limits.admissionMs);
       deadline = setTimeout(destroy, limits.admissionMs).unref();
-      leavePending = pending.enter(address, destroy);
+      leavePending = pending.add(address, destroy);
     }
 
-    function goIn() {
+    function endPending() {
       clearTimeout(deadline);
       leavePending();
     }
 
     function admit() {
-      if (admitted >= most) throw noPlace(most);
+      if (admitted >= most) throw tooManyConnections(most);
       admitted++;
-      goIn();
+      endPending();
       socket.setTimeout(limits.idleMs);
       return () => void admitted--;
     }
@@ -103,7 +103,7 @@ export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer
       }),
     );
     socket.once("close", () => {
-      goIn();
+      endPending();
       open.delete(socket);
       raw.destroy();
     });
@@ -111,7 +111,7 @@ export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer
 
   const servers: Server[] = [];
   async function listen(at: number, tls?: Pick<TlsSource, "context">): Promise<number> {
-    const server = createServer((socket) => welcome(socket, tls));
+    const server = createServer((socket) => acceptConnection(socket, tls));
     await new Promise<void>((resolve, reject) => {
       server.once("error", (err) =>
         reject(streamErrors.liveListenFailed({ port: at, host, reason: messageOf(err) }, { cause: err })),

@@ -2,7 +2,7 @@ import { type Log, messageOf, UserError } from "../../../../kernel/index.ts";
 import { plainAddress } from "../../../../kernel/networks.ts";
 import type { SrtRejection, SrtStream } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
-import type { Publishing, RefusedPublishers } from "../../publish.ts";
+import type { Publishing, RejectedPublishers } from "../../publish.ts";
 import { listenSrt } from "./listener.ts";
 import { admitSrtPlayer, type PlayerDeps } from "./player.ts";
 import { admitPublisher } from "./publisher.ts";
@@ -13,7 +13,7 @@ export interface SrtServerDeps extends PlayerDeps {
   port: number;
   /** Maximum number of concurrent publishers and players. */
   connections: number;
-  publishing: Publishing & RefusedPublishers;
+  publishing: Publishing & RejectedPublishers;
   log: Log;
 }
 
@@ -67,7 +67,7 @@ export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
         { address, input: found!.input.uid, direction: found!.direction, reason: reason.kind },
         "srt: caller rejected",
       );
-      if (publishes) parts.publishing.refused(found!.input, "srt", reason);
+      if (publishes) parts.publishing.recordRejection(found!.input, "srt", reason);
     }
     return {
       passphrase: found.passphrase,

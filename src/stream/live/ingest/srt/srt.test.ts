@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from "node:test";
 import * as fc from "fast-check";
 import { countFrames, needsFfmpeg, runFfmpeg } from "../../../../../test/support/media.ts";
 import { UserError } from "../../../../kernel/index.ts";
-import { splitLengths } from "../../../../protocol/h264/index.ts";
+import { splitLengthPrefixed } from "../../../../protocol/h264/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import { startSrtServer } from "./server.ts";
 import { type Published, until } from "../fake-sessions.testing.ts";
@@ -31,7 +31,7 @@ function assertWhole({ packets }: Published, seconds: number) {
   assert.equal(video.length, Math.round(seconds * 25));
   assert.ok(video[0]!.key);
   assert.ok(
-    video.every(({ data }) => splitLengths(data).reduce((sum, nal) => sum + 4 + nal.length, 0) === data.length),
+    video.every(({ data }) => splitLengthPrefixed(data).reduce((sum, nal) => sum + 4 + nal.length, 0) === data.length),
   );
   for (const [i, { dts }] of video.entries())
     assert.ok(i === 0 || Math.abs(dts - video[i - 1]!.dts - 40_000) < 20, `${dts} after ${video[i - 1]?.dts}`);

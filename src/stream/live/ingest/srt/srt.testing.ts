@@ -5,12 +5,12 @@ import { AAC, X264 } from "../../../../../test/support/media.ts";
 import { silentLog } from "../../../../kernel/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
-import type { Publishing, RefusedPublishers } from "../../publish.ts";
+import type { Publishing, RejectedPublishers } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
 import { createFakeSessions, type Published, someInput } from "../fake-sessions.testing.ts";
 import { type SrtServerDeps, startSrtServer } from "./server.ts";
 
-interface FakeIngest extends Publishing, RefusedPublishers {
+interface FakeIngest extends Publishing, RejectedPublishers {
   /** Input uid and error kind of each refusal. */
   refusals: [input: string, reason: string][];
   inputs: LiveInputDirectory;
@@ -33,7 +33,7 @@ export function createFakeIngest(): FakeIngest {
   const refusals: FakeIngest["refusals"] = [];
   return {
     refusals,
-    refused: ({ uid }, _protocol, { kind }) => void refusals.push([uid, kind]),
+    recordRejection: ({ uid }, _protocol, { kind }) => void refusals.push([uid, kind]),
     published,
     sessions: { of: (uid) => sessions.get(uid) },
     inputs: {

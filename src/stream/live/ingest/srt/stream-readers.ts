@@ -1,6 +1,6 @@
 import {
   H264Error,
-  joinLengths,
+  joinLengthPrefixed,
   NAL,
   nalType,
   readSps,
@@ -54,7 +54,7 @@ interface VideoSyntax {
   /** NAL types of the parameter sets, in the order that `configure` expects. */
   sets: readonly number[];
   /** NAL types that belong to no frame. */
-  leftOut: ReadonlySet<number>;
+  excludedTypes: ReadonlySet<number>;
   isKey(type: number): boolean;
   /** `sets`: the latest parameter sets of each type. Throws H264Error. */
   configure(sets: readonly Buffer[][]): Pick<LiveVideoTrack, "config" | "width" | "height">;
@@ -64,7 +64,7 @@ const H264: VideoSyntax = {
   codec: "h264",
   typeOf: nalType,
   sets: [NAL.sps, NAL.pps],
-  leftOut: new Set([NAL.sps, NAL.pps, NAL.delimiter, NAL.endOfSequence, NAL.endOfStream, NAL.filler]),
+  excludedTypes: new Set([NAL.sps, NAL.pps, NAL.delimiter, NAL.endOfSequence, NAL.endOfStream, NAL.filler]),
   isKey: (type) => type === NAL.idr,
   configure([sps, pps]) {
     const { width, height } = readSps(sps![0]!);
@@ -76,7 +76,7 @@ const HEVC: VideoSyntax = {
   codec: "hevc",
   typeOf: hevcNalType,
   sets: [HEVC_NAL.vps, HEVC_NAL.sps, HEVC_NAL.pps],
-  leftOut: new Set(Object.values(HEVC_NAL)),
+  excludedTypes: new Set(Object.values(HEVC_NAL)),
   isKey: isHevcKey,
   configure([vps, sps, pps]) {
     const { width, height } = readHevcSps(sps![0]!);
@@ -85,7 +85,7 @@ const HEVC: VideoSyntax = {
 };
 
 /** Moves parameter sets from the frames into the configuration. */
-function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: VideoSyntax): StreamReader {
+function createVideoReader({ codec, typeOf, sets, excludedTypes, isKey, configure }: VideoSyntax): StreamReader {
   const known: Buffer[][] = sets.map(() => []);
   let track: LiveVideoTrack | undefined;
 
@@ -115,7 +115,7 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
     read({ pts, dts, data }) {
       const nals = splitAnnexB(data);
       learn(nals);
-      const picture = nals.filter((nal) => !leftOut.has(typeOf(nal)));
+      const picture = nals.filter((nal) => !excludedTypes.has(typeOf(nal)));
       if (track === undefined || picture.length === 0) return undefined;
       return {
         track,
@@ -125,7 +125,7 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
             dts: micros(dts),
             pts: micros(pts),
             key: picture.some((nal) => isKey(typeOf(nal))),
-            data: joinLengths(picture),
+            data: joinLengthPrefixed(picture),
           },
         ],
       };

@@ -1,4 +1,4 @@
-import { NAL, readAvcConfig, splitLengths } from "../../../../protocol/h264/index.ts";
+import { NAL, readAvcConfig, splitLengthPrefixed } from "../../../../protocol/h264/index.ts";
 import { HEVC_NAL, readHevcConfig } from "../../../../protocol/hevc/index.ts";
 import { adtsHeader, createTsMuxer, opusHeader, type TsCodec } from "../../../../protocol/mpegts/index.ts";
 import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "../../packets.ts";
@@ -87,7 +87,11 @@ function parameterSets({ codec, config }: LiveVideoTrack): Buffer {
 }
 
 function pictureOf({ codec }: LiveVideoTrack, sets: Buffer, { key, data }: MediaPacket): Buffer {
-  return Buffer.concat([DELIMITERS[codec as "h264" | "hevc"], ...(key ? [sets] : []), annexB(splitLengths(data))]);
+  return Buffer.concat([
+    DELIMITERS[codec as "h264" | "hevc"],
+    ...(key ? [sets] : []),
+    annexB(splitLengthPrefixed(data)),
+  ]);
 }
 
 function soundOf({ codec, config }: LiveAudioTrack, { data }: MediaPacket): Buffer | undefined {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { messageOf } from "../../../../kernel/index.ts";
 import { dieWithParent } from "../die-with-parent.ts";
-import { Refused } from "../refusal.ts";
+import { D1SqlError } from "../refusal.ts";
 import { exportSql } from "./export-sql.ts";
 import { importSql } from "./import-sql.ts";
 import type { TransferOutcome, TransferTask } from "./task.ts";
@@ -19,7 +19,7 @@ async function run(task: TransferTask): Promise<TransferOutcome> {
     await new Promise<void>((resolve) => process.stdout.end(resolve));
     return { done: {} };
   } catch (thrown) {
-    return thrown instanceof Refused ? { refused: thrown.message } : { fault: messageOf(thrown) };
+    return thrown instanceof D1SqlError ? { refused: thrown.message } : { fault: messageOf(thrown) };
   }
 }
 

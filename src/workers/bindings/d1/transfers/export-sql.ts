@@ -1,6 +1,6 @@
 import { openConnection, type DatabaseConnection } from "../connection.ts";
 import type { D1Limits } from "../limits.ts";
-import { Refused } from "../refusal.ts";
+import { D1SqlError } from "../refusal.ts";
 
 export interface ExportOptions {
   noSchema: boolean;
@@ -63,13 +63,13 @@ function tablesOf(connection: DatabaseConnection, wanted: string[]): Table[] {
   ) as unknown as Table[];
   const byName = new Map(all.map((table) => [table.name.toLowerCase(), table]));
   const missing = wanted.find((name) => !byName.has(name.toLowerCase()));
-  if (missing !== undefined) throw new Refused(`no such table: ${missing}: SQLITE_ERROR`);
+  if (missing !== undefined) throw new D1SqlError(`no such table: ${missing}: SQLITE_ERROR`);
   const chosen =
     wanted.length === 0
       ? all
       : all.filter(({ name }) => wanted.some((other) => other.toLowerCase() === name.toLowerCase()));
   if (chosen.some(({ sql }) => /^create\s+virtual\b/i.test(sql)))
-    throw new Refused("D1 Export error: cannot export databases with Virtual Tables (fts5)");
+    throw new D1SqlError("D1 Export error: cannot export databases with Virtual Tables (fts5)");
   return chosen;
 }
 

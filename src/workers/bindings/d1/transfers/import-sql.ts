@@ -1,6 +1,6 @@
 import { openConnection, PAGE_BYTES, type DatabaseConnection } from "../connection.ts";
 import type { D1Limits } from "../limits.ts";
-import { Refused, sqlErrorOf } from "../refusal.ts";
+import { D1SqlError, sqlErrorOf } from "../refusal.ts";
 import { createStatementReader, StatementTooLong, type ReadStatement } from "./statement-reader.ts";
 
 export interface ImportRequest {
@@ -98,12 +98,12 @@ async function runAll(
     run(reader.end());
   } catch (thrown) {
     if (thrown instanceof StatementTooLong)
-      throw new Refused(`${thrown.message}${placeOf(total.statements + 1, thrown.line)}`);
+      throw new D1SqlError(`${thrown.message}${placeOf(total.statements + 1, thrown.line)}`);
     if (thrown instanceof TypeError)
-      throw new Refused(`The file is not valid UTF-8 after statement ${total.statements}.`);
+      throw new D1SqlError(`The file is not valid UTF-8 after statement ${total.statements}.`);
     throw thrown;
   }
-  if (total.statements === 0) throw new Refused("No SQL statements detected.");
+  if (total.statements === 0) throw new D1SqlError("No SQL statements detected.");
   return total;
 }
 
@@ -121,7 +121,7 @@ function execute({ sql, line }: ReadStatement, number: number, connection: Datab
     return steps > 0 ? steps + 1 : rows;
   } catch (thrown) {
     const refusal = sqlErrorOf(thrown, sql, connection);
-    throw refusal instanceof Refused ? new Refused(`${refusal.message}${placeOf(number, line)}`) : refusal;
+    throw refusal instanceof D1SqlError ? new D1SqlError(`${refusal.message}${placeOf(number, line)}`) : refusal;
   }
 }
 

@@ -6,22 +6,22 @@ const TOPIC = "d1-transfer";
 const LOOK_MS = 1_000;
 
 /** Notifies waiters in any process that a transfer may have changed. */
-interface TransferNews {
-  tell(id: string): void;
-  /** `come` settles when the transfer may have changed, after a second at the latest, and when the signal aborts. */
-  of(id: string, withinMs: number, signal?: AbortSignal): { come: Promise<void>; end(): void };
+interface TransferNotifications {
+  notify(id: string): void;
+  /** `changed` settles when the transfer may have changed, after a second at the latest, and when the signal aborts. */
+  waitForChange(id: string, withinMs: number, signal?: AbortSignal): { changed: Promise<void>; end(): void };
   close(): void;
 }
 
-export function createTransferNews(events: Events, clock: Clock): TransferNews {
+export function createTransferNotifications(events: Events, clock: Clock): TransferNotifications {
   const waiting = new Map<string, Set<() => void>>();
   const unsubscribe = events.subscribe(TOPIC, (id) => {
     for (const wake of id === "" ? [...waiting.values()].flatMap((all) => [...all]) : (waiting.get(id) ?? [])) wake();
   });
 
   return {
-    tell: (id) => events.publish(TOPIC, id),
-    of(id, withinMs, signal) {
+    notify: (id) => events.publish(TOPIC, id),
+    waitForChange(id, withinMs, signal) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const over = new AbortController();
       const all = waiting.get(id) ?? new Set();
@@ -29,7 +29,7 @@ export function createTransferNews(events: Events, clock: Clock): TransferNews {
       signal?.addEventListener("abort", () => resolve(), { once: true, signal: over.signal });
       clock.sleep(Math.max(0, Math.min(withinMs, LOOK_MS)), over.signal).then(resolve, () => {});
       return {
-        come: promise,
+        changed: promise,
         end() {
           over.abort();
           all.delete(resolve);

@@ -26,7 +26,7 @@ import {
 } from "../../../../store/index.ts";
 import { createD1Databases, type D1Databases } from "../databases.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "../list.ts";
-import { d1Home } from "../home.ts";
+import { d1DirectoryId } from "../home.ts";
 import { d1Migrations } from "../migrations.ts";
 import { createD1Transfers, type D1Transfers, type Transfer } from "./transfers.ts";
 import type { TransferTables } from "./transfers-table.ts";
@@ -189,9 +189,9 @@ export function transfersConformance(engine: TestEngine): void {
 
     test("a transfer runs only in the process that started it, even after a restart", async () => {
       const folders = ["a", "b"].map(() => mkdtempSync(join(tmpdir(), "d1-home-")));
-      const homes = folders.map((folder) => d1Home(folder, randomIds));
+      const homes = folders.map((folder) => d1DirectoryId(folder, randomIds));
       assert.deepEqual(
-        folders.map((folder) => d1Home(folder, randomIds)),
+        folders.map((folder) => d1DirectoryId(folder, randomIds)),
         homes,
       );
       // The processes above do not interfere: their jobs have a different kind.

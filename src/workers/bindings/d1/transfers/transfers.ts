@@ -17,7 +17,7 @@ import { d1Limits } from "../limits.ts";
 import type { ExportOptions } from "./export-sql.ts";
 import type { Imported } from "./import-sql.ts";
 import { createTransfersTable, type TransferChange, type TransferRow } from "./transfers-table.ts";
-import { createTransferNews } from "./news.ts";
+import { createTransferNotifications } from "./news.ts";
 
 /**
  * Imports SQL files into databases and exports databases to SQL files. The files are uploaded to and downloaded from
@@ -103,7 +103,7 @@ export function createD1Transfers({
   log = silentLog,
 }: D1TransfersOptions): D1Transfers {
   const table = createTransfersTable(db);
-  const news = createTransferNews(events, clock);
+  const news = createTransferNotifications(events, clock);
   const bookmarkOf = createBookmarks(clock);
   const limits = databases?.limits ?? d1Limits;
   const ownJob = home === undefined ? JOB : `${JOB}-${home}`;
@@ -160,7 +160,7 @@ export function createD1Transfers({
 
   async function finish({ id }: TransferRow, change: TransferChange): Promise<void> {
     await table.change(id, ["active"], { ...change, expires_at: clock.now() + HOUR_MS });
-    news.tell(id);
+    news.notify(id);
   }
 
   async function run(job: Job, { signal }: { signal: AbortSignal }): Promise<void> {
@@ -302,14 +302,14 @@ export function createD1Transfers({
       const id = /^(?:[0-9a-f]{8}-){3}([0-9a-f]{32})$/.exec(bookmark)?.[1];
       const until = clock.now() + WAIT_MS;
       for (;;) {
-        const change = news.of(id ?? "", until - clock.now(), signal);
+        const change = news.waitForChange(id ?? "", until - clock.now(), signal);
         try {
           const found = id === undefined ? undefined : await table.find(id);
           if (found?.kind !== kind || found.account_id !== account || found.database_id !== database)
             throw d1Errors.transferMissing({ kind, bookmark });
           const row = await look(found);
           if (row.status !== "active" || clock.now() >= until || signal?.aborted) return show(row);
-          await change.come;
+          await change.changed;
         } finally {
           change.end();
         }

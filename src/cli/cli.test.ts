@@ -68,6 +68,7 @@ Options
   -c, --config <file>  configuration file (default the one in this folder or
                        above)
   -e, --env <name>     environment: env.<name> of the configuration
+      --overwrite      replace the file although another program wrote it
       --check          do not write; fail if the file is outdated
       --json           print results and errors as JSON
       --no-color       disable colours, like NO_COLOR

@@ -15,9 +15,6 @@ const HELLO = `export default { fetch: () => new Response("hello") }`;
 const NOT_ALLOWED = [403, 9109];
 /** Operations that are rejected with a different status or code. */
 const OTHER_REFUSALS: Record<string, [status: number, code: number]> = {
-  // These operations look up the entry before they compare accounts.
-  "get /accounts/{account_id}/email/activity/{entry_id}": [404, 10000],
-  "get /zones/{zone_id}/email/activity/{entry_id}": [404, 10000],
   // The token is invalid for that account.
   "get /accounts/{account_id}/tokens/verify": [401, 1000],
   // Email Sending has its own documented error codes.

@@ -29,7 +29,7 @@ describe("a full disk", { concurrency: 2 }, () => {
   ] as const) {
     test(
       `${what}: reported to the uploader, encoding waits, nothing is half-written, and everything resumes once there is space`,
-      { ...needsFfmpeg, timeout: 110_000 },
+      { ...needsFfmpeg, timeout: 240_000 },
       (t) => fillAndFree(t, whole),
     );
   }

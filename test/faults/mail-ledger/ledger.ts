@@ -71,7 +71,7 @@ export async function runLedger(
   const running: Record<string, ServeProcess> = { front: await start("front") };
   const api = createApi(running["front"]!.ready, TOKEN);
   await setUp(api);
-  for (const name of ["mx", "out"] as const) running[name] = await start(name);
+  [running["mx"], running["out"]] = await Promise.all([start("mx"), start("out")]);
 
   const senders = startSenders({
     port: smtp,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
-import { closeGracefully, HTTP_SERVER_OPTIONS, listen, type Log } from "../kernel/index.ts";
+import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
 import { createConnectionCount, type ConnectionLimits } from "../kernel/connection-limits.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
@@ -61,8 +61,9 @@ export interface PlatformHttp {
   close(): Promise<void>;
 }
 
-/** Idle time after which connections are closed during shutdown. */
+/** Idle time after which connections are closed during shutdown, without and with connections that were never used. */
 const IDLE_MS = 500;
+const UNUSED_MS = 5000;
 /** Longer for workers, because their clients may stream live data with pauses. */
 const BODY_IDLE_MS = { platform: 60_000, worker: 300_000 };
 
@@ -96,7 +97,7 @@ export function createPlatformHttp({
   bodyIdleMs = BODY_IDLE_MS,
   graceMs = 30_000,
 }: PlatformHttpOptions): PlatformHttp {
-  const servers: Server[] = [];
+  const servers: { server: Server; unused: ReturnType<typeof trackUnused> }[] = [];
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
   const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, hosts);
@@ -243,13 +244,17 @@ export function createPlatformHttp({
       const server = tls === undefined ? createServer(SERVER_OPTIONS) : createHttpsServer(SERVER_OPTIONS, tls);
       if (count !== undefined) limitConnections(server, tls !== undefined);
       answerOn(server);
-      servers.push(server);
+      servers.push({ server, unused: trackUnused(server) });
       const bound = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "http: server error"));
       return tls === undefined ? bound : { ...bound, url: bound.url.replace("http:", "https:") };
     },
     async close() {
-      const closed = Promise.all(servers.map((server) => closeGracefully(server, graceMs, IDLE_MS)));
+      const closed = Promise.all(
+        servers.map(({ server, unused }) =>
+          closeGracefully(server, { graceMs, idleMs: IDLE_MS, unused, unusedMs: UNUSED_MS }),
+        ),
+      );
       for (const socket of upgraded) socket.destroy();
       await closed;
     },

@@ -1,5 +1,6 @@
-import type { Server } from "node:http";
-import { Server as NetServer, type AddressInfo } from "node:net";
+import type { IncomingMessage, Server } from "node:http";
+import { Server as NetServer, type AddressInfo, type Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
 import { defineErrors } from "./errors.ts";
 
 /** Errors of listening on a port. */
@@ -55,29 +56,56 @@ export function listen(
   });
 }
 
+interface CloseOptions {
+  /** Time for running requests, in milliseconds; the rest is dropped afterwards. */
+  graceMs: number;
+  /** How long idle connections stay open, in milliseconds. Default 0. */
+  idleMs?: number;
+  /** Connections without a request so far, from trackUnused(); they stay open for `unusedMs`, at least `idleMs`. */
+  unused?: ReadonlySet<Socket>;
+  unusedMs?: number;
+}
+
 /**
- * Accepts no new connections and resolves after the last response; drops the rest after `graceMs`. Idle connections
- * stay open for `idleMs` (default 0): the next request of a busy client may be in flight, and gets its response with
- * `Connection: close` instead of a reset (RFC 9112 9.5).
+ * Accepts no new connections and resolves after the last response. Idle connections stay open for a while: the next
+ * request of a busy client may be in flight, and gets its response with `Connection: close` instead of a reset (RFC 9112
+ * 9.5). Clients retry on a connection that they have used before; on a new one they report the reset as an error, so
+ * those stay open for longer. closeIdleConnections() closes both kinds.
  */
-export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Promise<void> {
+export function closeGracefully(
+  server: Server,
+  { graceMs, idleMs = 0, unused = new Set(), unusedMs = idleMs }: CloseOptions,
+): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve();
     server.maxRequestsPerSocket = 1;
     const since = performance.now();
     const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+    const closeIdle = () => {
+      const elapsed = performance.now() - since;
+      if (elapsed >= (unused.size > 0 ? Math.max(idleMs, unusedMs) : idleMs)) server.closeIdleConnections();
+    };
     // A connection that finishes its last request now would otherwise wait for another one.
-    const idle = setInterval(() => {
-      if (performance.now() - since >= idleMs) server.closeIdleConnections();
-    }, 20);
+    const idle = setInterval(closeIdle, 20);
     // The method of http.Server would close idle connections first.
     NetServer.prototype.close.call(server, () => {
       clearTimeout(cut);
       clearInterval(idle);
       resolve();
     });
-    if (idleMs === 0) server.closeIdleConnections();
+    closeIdle();
   });
+}
+
+/** The open connections on which no request has arrived yet. Call it before the server listens. */
+export function trackUnused(server: Server): ReadonlySet<Socket> {
+  const unused = new Set<Socket>();
+  server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+    unused.add(socket);
+    socket.once("close", () => unused.delete(socket));
+  });
+  for (const event of ["request", "upgrade"]) server.on(event, ({ socket }: IncomingMessage) => unused.delete(socket));
+  return unused;
 }
 
 /** Wildcard addresses are reachable through loopback. */

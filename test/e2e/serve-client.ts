@@ -122,7 +122,10 @@ interface AskOptions {
   agent?: Agent;
 }
 
-/** Sends one HTTP request, with any Host header. */
+/**
+ * Sends one HTTP request, with any Host header. Errors have `reusedSocket`: true if the server may have closed the idle
+ * connection before the request arrived (RFC 9112 9.5).
+ */
 export function ask(
   { url }: Pick<Target, "url">,
   path: string,

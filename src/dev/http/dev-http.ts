@@ -139,7 +139,7 @@ export function createDevHttp({
       return bound;
     },
     close() {
-      const closed = closeGracefully(server, graceMs);
+      const closed = closeGracefully(server, { graceMs });
       // A WebSocket may stay open indefinitely.
       for (const socket of upgraded) socket.destroy();
       return closed;

@@ -51,10 +51,10 @@ describe("certificates from files", () => {
     const { put, clock, open } = await filesIn(t);
     const certificates = await open();
     assert.equal(nameOf(certificates.pem()), "DNS:first.example");
-    const heard = new Promise<void>((resolve) => certificates.onChange(resolve));
+    const received = new Promise<void>((resolve) => certificates.onChange(resolve));
     await put(pairFor("second.example"));
     clock.advance(5000);
-    await heard;
+    await received;
     assert.equal(nameOf(certificates.pem()), "DNS:second.example");
   });
 

@@ -53,12 +53,12 @@ test("a client receives the certificate for the requested name, otherwise the fi
 test("listeners are called for each change until they unsubscribe", () => {
   const pair = makeSelfSigned({ names: ["a.example"], clock: systemClock });
   const source = createCertificateStore(pair);
-  let heard = 0;
-  const enough = source.onChange(() => heard++);
+  let received = 0;
+  const enough = source.onChange(() => received++);
   source.replace([pair]);
   enough();
   source.replace([pair]);
-  assert.equal(heard, 1);
+  assert.equal(received, 1);
 });
 
 test("rejects a key that does not belong to the certificate", () => {

@@ -72,7 +72,7 @@ describe("confinement", () => {
     const report = async (users: "account" | "shared" | "server") => (await findings(undefined, users))[0]!;
     assert.deepEqual([(await report("account")).status, (await report("account")).found], ["ok", "one per account"]);
     const [shared, server] = [await report("shared"), await report("server")];
-    assert.deepEqual([shared.status, shared.found], ["warning", "user nobody for all accounts"]);
+    assert.deepEqual([shared.status, shared.found], ["warning", "one unprivileged user for all accounts"]);
     assert.match(shared.fix!, /workers\.uid_range/);
     assert.deepEqual([server.status, server.found], ["warning", "the server's user for all accounts"]);
     assert.match(server.fix!, /deploy\/reelpost-account-users\.conf/);

@@ -53,7 +53,7 @@ function workerFinding(users: ReturnType<typeof workerUsers>): Finding {
   return {
     check,
     status: "warning",
-    found: users === "shared" ? "user nobody for all accounts" : "the server's user for all accounts",
+    found: users === "shared" ? "one unprivileged user for all accounts" : "the server's user for all accounts",
     expected: "one per account",
     fix:
       users === "shared"

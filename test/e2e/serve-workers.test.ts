@@ -19,7 +19,7 @@ export default {
     if (url.pathname === "/socket") {
       const { 0: client, 1: server } = new WebSocketPair();
       server.accept();
-      server.addEventListener("message", ({ data }) => server.send("heard " + data));
+      server.addEventListener("message", ({ data }) => server.send("received " + data));
       return new Response(null, { status: 101, webSocket: client });
     }
     if (url.pathname === "/throw") throw new TypeError("on purpose");
@@ -119,7 +119,7 @@ describe("a deployed worker", { concurrency: true }, () => {
       t.after(() => socket.terminate());
       await once(socket, "open");
       socket.send("me");
-      assert.equal(String((await once(socket, "message"))[0]), "heard me");
+      assert.equal(String((await once(socket, "message"))[0]), "received me");
       socket.close();
       await once(socket, "close");
     }

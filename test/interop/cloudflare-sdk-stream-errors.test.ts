@@ -45,7 +45,7 @@ describe("cloudflare SDK: errors of video on demand", needsFfmpeg, () => {
       },
     });
     const uid = response.headers.get("stream-media-id")!;
-    await site.heard(uid, secret);
+    await site.received(uid, secret);
     const { status, playback, thumbnail, readyToStream }: ShownVideo = await client.stream.get(uid, { account_id });
     assert.deepEqual([status.state, readyToStream], ["error", false]);
     assert.match(status.errorReasonCode, /^ERR_(NON|MALFORMED)_VIDEO$/);

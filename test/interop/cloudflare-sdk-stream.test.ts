@@ -219,7 +219,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
   it("the webhook reports every finished video: its body is signed and equals the video in the API", async () => {
     assert.equal(arrived.length, 5);
     for (const uid of arrived) {
-      const [posted, got] = [await site.heard(uid, secret), await client.stream.get(uid, { account_id })];
+      const [posted, got] = [await site.received(uid, secret), await client.stream.get(uid, { account_id })];
       assert.deepEqual({ ...posted, ...changedSince(got) }, got);
       assert.deepEqual([got.readyToStream, got.status.state, got.status.pctComplete], [true, "ready", "100.000000"]);
     }

@@ -29,7 +29,7 @@ describe("cloudflare SDK: workers", () => {
   });
   after(scope.close);
 
-  const heard = async () => (await platform.visit(script_name)).text;
+  const received = async () => (await platform.visit(script_name)).text;
   const newest = async (): Promise<string> =>
     (await client.workers.scripts.versions.list(script_name, { account_id })).result.items[0].id;
 
@@ -39,7 +39,7 @@ describe("cloudflare SDK: workers", () => {
     // A worker uploaded through the API has no public URL until one is enabled.
     assert.equal((await platform.visit(script_name)).status, 404);
     await client.workers.scripts.subdomain.create(script_name, { account_id, enabled: true });
-    assert.equal(await heard(), "sdk one here ");
+    assert.equal(await received(), "sdk one here ");
     assert.deepEqual(
       (await all(client.workers.scripts.list({ account_id }))).map(({ id }) => id),
       [script_name],
@@ -91,7 +91,7 @@ describe("cloudflare SDK: workers", () => {
       await secrets.update(script_name, { account_id, name: "KEY", text: "s3cret", type: "secret_text" }),
       { name: "KEY", type: "secret_text" },
     );
-    assert.equal(await heard(), "sdk one here s3cret");
+    assert.equal(await received(), "sdk one here s3cret");
     assert.deepEqual(await secrets.get("KEY", { account_id, script_name }), { name: "KEY", type: "secret_text" });
     await secrets.bulkUpdate(script_name, {
       account_id,
@@ -100,7 +100,7 @@ describe("cloudflare SDK: workers", () => {
         TWO: { name: "TWO", text: "2", type: "secret_text" },
       },
     });
-    assert.equal(await heard(), "sdk one here other");
+    assert.equal(await received(), "sdk one here other");
     await secrets.delete("TWO", { account_id, script_name });
     assert.deepEqual(await all(secrets.list(script_name, { account_id })), [{ name: "KEY", type: "secret_text" }]);
     await assert.rejects(
@@ -121,7 +121,7 @@ describe("cloudflare SDK: workers", () => {
       metadata: { ...metadata, keep_bindings: ["secret_text"], annotations: { "workers/message": "second" } },
       files: await files("two"),
     });
-    assert.equal(await heard(), "sdk one here other");
+    assert.equal(await received(), "sdk one here other");
     const shown = await versions.get(made.id, { account_id, script_name });
     assert.deepEqual(
       [shown.id, shown.number, shown.resources.script_runtime.compatibility_date],
@@ -137,10 +137,10 @@ describe("cloudflare SDK: workers", () => {
       });
     const split = await deploy([first, 50], [made.id, 50]);
     const editions = new Set<string>();
-    for (let visits = 0; visits < 64 && editions.size < 2; visits++) editions.add(await heard());
+    for (let visits = 0; visits < 64 && editions.size < 2; visits++) editions.add(await received());
     assert.deepEqual([...editions].sort(), ["sdk one here other", "sdk two here other"]);
     await deploy([made.id, 100]);
-    for (let visits = 0; visits < 5; visits++) assert.equal(await heard(), "sdk two here other");
+    for (let visits = 0; visits < 5; visits++) assert.equal(await received(), "sdk two here other");
 
     const listed = (await deployments.list(script_name, { account_id })).result.deployments;
     assert.deepEqual(
@@ -168,9 +168,9 @@ describe("cloudflare SDK: workers", () => {
       deploy(["00000000-0000-4000-8000-000000000000", 100]),
       (error: { status: number }) => error.status === 400 || error.status === 404,
     );
-    assert.equal(await heard(), "sdk two here other");
+    assert.equal(await received(), "sdk two here other");
     await deploy([first, 100]);
-    assert.equal(await heard(), "sdk one here other");
+    assert.equal(await received(), "sdk one here other");
     // Settings are part of a version, and changing them must not deploy newer code.
     const moved = { settings: { bindings: [{ type: "plain_text", name: "PLACE", text: "there" }] } };
     await assert.rejects(
@@ -204,14 +204,14 @@ describe("cloudflare SDK: workers", () => {
       },
     });
     assert.deepEqual(edited.bindings.map(({ name }: { name: string }) => name).sort(), ["KEY", "PLACE"]);
-    assert.equal(await heard(), "sdk two there other");
+    assert.equal(await received(), "sdk two there other");
 
     await content.update(script_name, {
       account_id,
       metadata: { main_module: "worker.mjs" },
       files: await files("three"),
     });
-    assert.equal(await heard(), "sdk three there other");
+    assert.equal(await received(), "sdk three there other");
   });
 
   it("workers through the newer routes", async () => {
@@ -246,7 +246,7 @@ describe("cloudflare SDK: workers", () => {
       (error: { status: number; errors: { code: number }[] }) =>
         error.errors[0]!.code === 10027 && (error.status === 413 || error.status === 400),
     );
-    assert.equal(await heard(), "sdk three there other");
+    assert.equal(await received(), "sdk three there other");
   });
 
   it("delete", async () => {

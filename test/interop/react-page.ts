@@ -3,15 +3,15 @@ import { clientFile } from "../support/browser.ts";
 
 /**
  * Script of a page with the component `Stream` of @cloudflare/stream-react. `firstProps` are its props, `setProps`
- * changes them, `heard` lists the names of its events in order, and `streamRef.current` is its player.
+ * changes them, `received` lists the names of its events in order, and `streamRef.current` is its player.
  */
 const APP = `
 import React from "react";
 import { createRoot } from "react-dom/client";
 import { Stream } from "@cloudflare/stream-react";
 
-window.heard = [];
-const events = Object.fromEntries(["CanPlay", "DurationChange", "Ended", "Error", "LoadedData", "LoadedMetaData", "LoadStart", "Pause", "Play", "Playing", "Progress", "RateChange", "Seeked", "Seeking", "TimeUpdate", "VolumeChange", "Waiting", "StreamAdStart", "StreamAdEnd", "StreamAdTimeout"].map((name) => ["on" + name, () => heard.push(name)]));
+window.received = [];
+const events = Object.fromEntries(["CanPlay", "DurationChange", "Ended", "Error", "LoadedData", "LoadedMetaData", "LoadStart", "Pause", "Play", "Playing", "Progress", "RateChange", "Seeked", "Seeking", "TimeUpdate", "VolumeChange", "Waiting", "StreamAdStart", "StreamAdEnd", "StreamAdTimeout"].map((name) => ["on" + name, () => received.push(name)]));
 
 function App() {
   const [props, setProps] = React.useState(window.firstProps);

@@ -104,10 +104,10 @@ describe("BANDWIDTH of completely encoded videos", { skip: needsFfmpeg.skip, tim
       for (const [, attributes, uri] of variants) {
         const said = (attribute: string) => Number(new RegExp(`(?:^|,)${attribute}=(\\d+)`).exec(attributes!)![1]);
         const alone = await playlistOf(new URL(uri!, at).href);
-        const heard = groups.get(/AUDIO="(\w+)"/.exec(attributes!)?.[1] ?? "");
+        const received = groups.get(/AUDIO="(\w+)"/.exec(attributes!)?.[1] ?? "");
         const measured = {
-          peak: peakOf(alone) + (heard === undefined ? 0 : peakOf(heard)),
-          average: averageOf(alone) + (heard === undefined ? 0 : averageOf(heard)),
+          peak: peakOf(alone) + (received === undefined ? 0 : peakOf(received)),
+          average: averageOf(alone) + (received === undefined ? 0 : averageOf(received)),
         };
         note(t, name, uri!, { peak: said("BANDWIDTH"), average: said("AVERAGE-BANDWIDTH") }, measured);
         assert.ok(

@@ -55,7 +55,7 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
     video.playbackRate = 2;
     await until("the end", () => video.ended);
     const { totalVideoFrames, corruptedVideoFrames } = video.getVideoPlaybackQuality();
-    return { problems, ...starts, at: video.currentTime, frames: totalVideoFrames, corrupted: corruptedVideoFrames, source, heard: video.webkitAudioDecodedByteCount > 0 };
+    return { problems, ...starts, at: video.currentTime, frames: totalVideoFrames, corrupted: corruptedVideoFrames, source, received: video.webkitAudioDecodedByteCount > 0 };
   }
 </script>`;
 
@@ -67,7 +67,7 @@ interface Played {
   frames: number;
   corrupted: number;
   source: number;
-  heard: boolean;
+  received: boolean;
 }
 
 for (const [what, switches] of [
@@ -109,7 +109,7 @@ for (const [what, switches] of [
       `buffered from ${played.first} on, in ${played.ranges} ranges`,
     );
     assert.ok(Math.abs(played.at - 10.01) < 0.1, `playback ended at ${played.at}`);
-    assert.equal(played.heard, true);
+    assert.equal(played.received, true);
     if (!switches) assert.ok(played.frames >= 298 && played.frames <= 300, `${played.frames} frames`);
   });
 }

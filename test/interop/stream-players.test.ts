@@ -85,8 +85,8 @@ const COMMON = `
       await until("playing from " + to, () => !video.seeking && video.currentTime > to + 0.3);
     }
     chooseAudio(1);
-    const heard = video.webkitAudioDecodedByteCount;
-    await until("the other audio", () => video.webkitAudioDecodedByteCount > heard);
+    const received = video.webkitAudioDecodedByteCount;
+    await until("the other audio", () => video.webkitAudioDecodedByteCount > received);
     video.playbackRate = 2;
     await until("the end", () => video.ended);
     const { totalVideoFrames } = video.getVideoPlaybackQuality();

@@ -47,7 +47,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     return { ...opened, elsewhere };
   }
 
-  const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
+  const received = (page: Page, event: string) => until(page, `received.includes(${JSON.stringify(event)})`);
   const current = (page: Page, expression: string) => page.evaluate(`streamRef.current.${expression}`);
 
   test("it plays, seeks and fires every event, and its element takes the aspect ratio of the video", async () => {
@@ -58,7 +58,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
       autoplay: true,
       customerCode: "m033z5x00ks6nunl",
     });
-    await heard(page, "Playing");
+    await received(page, "Playing");
     assert.equal(page.frames()[1]!.url(), `${delivery.origin}/${UID}/iframe?muted=true&preload=metadata&autoplay=true`);
     await until(page, "document.querySelector('iframe').getBoundingClientRect().height === 360");
     for (const event of [
@@ -71,10 +71,10 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
       "TimeUpdate",
       "Progress",
     ])
-      await heard(page, event);
+      await received(page, event);
     await page.evaluate("setProps({ currentTime: 10 })");
-    for (const event of ["Seeking", "Seeked"]) await heard(page, event);
-    await heard(page, "Ended");
+    for (const event of ["Seeking", "Seeked"]) await received(page, event);
+    await received(page, "Ended");
     assert.equal(await current(page, "ended"), true);
     assert.deepEqual(problems, []);
     assert.deepEqual(elsewhere, []);
@@ -82,11 +82,11 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
 
   test("changed props reach the player", async () => {
     const { page } = await open({ src: UID, controls: true, muted: true });
-    await heard(page, "LoadedMetaData");
+    await received(page, "LoadedMetaData");
     await page.evaluate(
       "setProps({ volume: 0.25, playbackRate: 2, loop: true, controls: false, primaryColor: 'tomato' })",
     );
-    for (const event of ["VolumeChange", "RateChange"]) await heard(page, event);
+    for (const event of ["VolumeChange", "RateChange"]) await received(page, event);
     const frame = page.frames()[1]!;
     await until(frame, 'document.documentElement.style.getPropertyValue("--accent") === "tomato"');
     assert.deepEqual(
@@ -100,7 +100,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     await page.evaluate(`streamRef.current.play().then(() => window.playing = true)`);
     await until(page, "window.playing");
     await page.evaluate("streamRef.current.pause()");
-    await heard(page, "Pause");
+    await received(page, "Pause");
     const requested = page.waitForRequest(`${delivery.origin}/${OTHER}/manifest/video.m3u8`);
     await page.evaluate(`setProps({ src: ${JSON.stringify(OTHER)} })`);
     await requested;
@@ -109,12 +109,12 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
 
   test("the URL without a customer code also works, and so does a complete URL", async () => {
     const { page: short } = await open({ src: UID });
-    await heard(short, "LoadedMetaData");
+    await received(short, "LoadedMetaData");
     assert.equal(new URL(short.frames()[1]!.url()).pathname, `/${UID}/iframe`);
     const { page: whole, elsewhere } = await open({
       src: `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=metadata`,
     });
-    await heard(whole, "LoadedMetaData");
+    await received(whole, "LoadedMetaData");
     assert.deepEqual(elsewhere, []);
   });
 });

@@ -200,12 +200,12 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       }),
     );
     const { page, problems } = await openPage(browser, site);
-    await until(page, 'heard.includes("Playing")');
+    await until(page, 'received.includes("Playing")');
     await page.evaluate("setProps({ currentTime: 4, playbackRate: 2 })");
-    await until(page, 'heard.includes("Ended")');
+    await until(page, 'received.includes("Ended")');
     assert.deepEqual(
       await page.evaluate(
-        "[Math.round(streamRef.current.duration * 1000) / 1000, streamRef.current.videoWidth, heard.includes('Seeked'), heard.includes('Error')]",
+        "[Math.round(streamRef.current.duration * 1000) / 1000, streamRef.current.videoWidth, received.includes('Seeked'), received.includes('Error')]",
       ),
       [6, 640, true, false],
     );

@@ -117,7 +117,7 @@ interface Posted {
 export interface Site {
   origin: string;
   /** The next webhook request about this video. Rejects if its signature does not match `secret`. */
-  heard(uid: string, secret: string): Promise<Posted>;
+  received(uid: string, secret: string): Promise<Posted>;
 }
 
 export async function startSite(
@@ -158,7 +158,7 @@ export async function startSite(
 
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async heard(uid, secret) {
+    async received(uid, secret) {
       const about = () => posts.find(({ body }) => body.includes(`"uid":"${uid}"`));
       while (about() === undefined) await once(more, "post", { signal: AbortSignal.timeout(PATIENCE_MS) });
       const { signature, body } = about()!;

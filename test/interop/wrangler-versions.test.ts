@@ -128,10 +128,10 @@ describe("wrangler secret, versions, deployments, rollback", () => {
         "half",
       ]);
       assert.match(text, /SUCCESS\s+Deployed shop version \S+ at 50% and version \S+ at 50%/);
-      const heard = new Set<string>();
+      const received = new Set<string>();
       // The probability that a fair coin always shows the same side is 1 in 2^63.
-      for (let visits = 0; visits < 64 && heard.size < 2; visits++) heard.add((await visit()).edition);
-      assert.deepEqual([...heard].sort(), ["second", "third"]);
+      for (let visits = 0; visits < 64 && received.size < 2; visits++) received.add((await visit()).edition);
+      assert.deepEqual([...received].sort(), ["second", "third"]);
       assert.match(
         (await wrangler.run(["deployments", "status"])).text,
         new RegExp(`Message:\\s+half[^]*\\(50%\\) ${third}[^]*\\(50%\\) ${second}`),

@@ -208,19 +208,19 @@ function lookupKeys(messages: Message[]): { ids: string[]; prefixes: string[] } 
   const prefixes: string[] = [];
   for (const {
     reference: { kind, message },
-    steps: heard,
+    steps,
   } of messages) {
-    if (heard.some(({ event, rcpts }) => rcpts === undefined || (kind === "routing" && mayBeMisnamed(event))))
+    if (steps.some(({ event, rcpts }) => rcpts === undefined || (kind === "routing" && mayBeMisnamed(event))))
       prefixes.push(messagePrefix(kind, message));
-    else for (const { rcpts } of heard) for (const rcpt of rcpts!) ids.add(entryId(kind, message, rcpt));
+    else for (const { rcpts } of steps) for (const rcpt of rcpts!) ids.add(entryId(kind, message, rcpt));
   }
   return { ids: [...ids], prefixes };
 }
 
-function fold({ reference, steps: heard }: Message, known: Entry[]): Entry[] {
+function fold({ reference, steps }: Message, known: Entry[]): Entry[] {
   const entries = new Map(known.map((entry) => [entry.id, entry]));
   const touched = new Set<Entry>();
-  for (const { event, rcpts } of heard) {
+  for (const { event, rcpts } of steps) {
     for (const entry of entriesFor(reference, entries, rcpts, event)) {
       touched.add(entry);
       applyEvent(entry, event);

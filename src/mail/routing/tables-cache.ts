@@ -56,10 +56,10 @@ export function createTablesCache({
   // wrongly for more than MAX_AGE_MS.
   const versions = createVersions({ events, topic: ROUTING_CHANGED, alone: true });
   /** Counts all notifications: a query after a change must not get a result whose read started before it. */
-  let heard = 0;
+  let changes = 0;
   const subscriptions = [
     events.subscribe(ZONE_DELETED, () => versions.markChanged(NAMES)),
-    events.subscribe(ROUTING_CHANGED, () => void heard++),
+    events.subscribe(ROUTING_CHANGED, () => void changes++),
   ];
   const routed = new Map<string, Entry>();
   const foreign = new Map<string, Entry>();
@@ -104,7 +104,7 @@ export function createTablesCache({
     find(domain) {
       const entry = getCached(domain);
       if (entry !== undefined) return Promise.resolve(entry.table);
-      const key = `${heard} ${domain}`;
+      const key = `${changes} ${domain}`;
       let mine = loading.get(key);
       if (mine === undefined) {
         mine = load(domain).finally(() => loading.delete(key));
@@ -113,7 +113,7 @@ export function createTablesCache({
       return mine;
     },
     invalidate(zone, what) {
-      heard++;
+      changes++;
       versions.markChanged(zone);
       if (what === "names") versions.markChanged(NAMES);
     },

@@ -115,7 +115,7 @@ export function createRtmpChunkReader({ maxMessageSize }: { maxMessageSize: numb
     // A type 3 chunk after type 0 repeats its timestamp as a delta (5.3.1.2.4).
     stream.time = format === 0 ? stream.delta : (stream.time + stream.delta) >>> 0;
     if (stream.length > maxMessageSize - bufferedOctets)
-      throw new RtmpViolation(`a message has ${stream.length} octets, ${maxMessageSize} are taken at once`);
+      throw new RtmpViolation(`a message has ${stream.length} octets; the maximum is ${maxMessageSize}`);
     bufferedOctets += stream.length;
     stream.data = Buffer.allocUnsafe(stream.length);
   }

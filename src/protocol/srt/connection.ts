@@ -92,7 +92,7 @@ export function createSrtConnection({
   const began = now();
   let handlers: SrtHandlers | undefined;
   let over = false;
-  let heard = began;
+  let lastReceived = began;
   let said = began;
   let roundTrip = 100;
   let variance = 50;
@@ -286,14 +286,14 @@ export function createSrtConnection({
   function handle(packet: DataPacket | ControlPacket) {
     if (over) return;
     const at = now();
-    heard = at;
+    lastReceived = at;
     if (packet.kind === "data") takeData(packet, at);
     else takeControl(packet, at);
   }
 
   function tick() {
     const at = now();
-    if (at - heard >= SILENT_MS) return end(false);
+    if (at - lastReceived >= SILENT_MS) return end(false);
     receiver.tick(at, roundTrip + 4 * variance);
     if (over) return;
     acknowledge(at);

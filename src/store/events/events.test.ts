@@ -35,17 +35,17 @@ onPostgres((engine) => {
       ends: [one, two],
       url,
     } = (await open(t, 2)) as { ends: [Events, Events]; url: string };
-    const heard = new Map<Events, string[]>([
+    const received = new Map<Events, string[]>([
       [one, []],
       [two, []],
     ]);
     const { promise: lookedAgain, resolve } = Promise.withResolvers<void>();
     const { promise: delivered, resolve: deliver } = Promise.withResolvers<void>();
-    for (const [events, ids] of heard) {
+    for (const [events, ids] of received) {
       events.subscribe("a", (id) => {
         ids.push(id);
-        if ([...heard.values()].every((each) => each.includes(""))) resolve();
-        if (heard.get(one)!.includes("while-lost") && [...heard.values()].every((each) => each.includes("after")))
+        if ([...received.values()].every((each) => each.includes(""))) resolve();
+        if (received.get(one)!.includes("while-lost") && [...received.values()].every((each) => each.includes("after")))
           deliver();
       });
     }
@@ -59,7 +59,7 @@ onPostgres((engine) => {
     await lookedAgain;
     two.publish("a", "after");
     await delivered;
-    assert.deepEqual(heard.get(one)!.toSorted(), ["", "after", "while-lost"]);
+    assert.deepEqual(received.get(one)!.toSorted(), ["", "after", "while-lost"]);
   });
 
   test("a closed instance leaves no connection that keeps its process alive", async (t) => {

@@ -121,7 +121,7 @@ test("an added track has the duration of the video: padded with silence or cut",
       parts.push(await (await segments.get(video, rendition, n))!.bytes());
     const path = join(folder, `${rendition}.mp4`);
     writeFileSync(path, Buffer.concat(parts));
-    const heard =
+    const received =
       Number(
         (await runFfmpeg(["-i", path, "-f", "null", "-progress", "pipe:1", "-"]))
           .toString()
@@ -129,7 +129,7 @@ test("an added track has the duration of the video: padded with silence or cut",
           .at(-1)!
           .split("=")[1],
       ) / 1e6;
-    assert.ok(Math.abs(heard - model.duration) < 0.05, `${rendition} is ${heard} s long`);
+    assert.ok(Math.abs(received - model.duration) < 0.05, `${rendition} is ${received} s long`);
   }
 });
 

@@ -99,7 +99,7 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
     },
     async audio(video, rendition, segments, { urgency, signal, awaited, onStored }) {
       const source = await soundOf(video, rendition);
-      if (source === undefined) throw new VideoDeleted(`${video.uid} has no ${rendition} any more`);
+      if (source === undefined) throw new VideoDeleted(`${video.uid} no longer has the rendition ${rendition}`);
       await store.put(video.uid, rendition, "init", audioInit(modelOf(video)));
       await runAudio(parts, {
         model: modelOf(video),

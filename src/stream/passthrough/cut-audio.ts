@@ -50,7 +50,7 @@ export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: n
     end = time + walk.duration;
   }
   close();
-  if (segments.length === 0) return "there is nothing of it to be heard";
+  if (segments.length === 0) return "there is nothing of it to be received";
   const init = writeInit({
     id: 1,
     handler: "soun",

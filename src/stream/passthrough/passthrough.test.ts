@@ -199,11 +199,11 @@ describe("a passthrough source", needsFfmpeg, () => {
       if (recipe.audio === false) return assert.equal(shown.audio, undefined);
       assert.equal(shown.audio!.codecs, "mp4a.40.2");
       const sound = await assemble(rung, video, "audio");
-      const heard = await packetsOf(path, "a:0");
+      const received = await packetsOf(path, "a:0");
       // Priming frames are missing: they precede the start of the video, or that of the track.
-      const primed = heard.length - sound.samples.length;
+      const primed = received.length - sound.samples.length;
       assert.ok(primed <= 1, `${primed} audio frames are missing`);
-      assertSame(sound.samples, heard.slice(primed));
+      assertSame(sound.samples, received.slice(primed));
       writeFileSync(join(folder, "audio.mp4"), sound.bytes);
       await assertClean(join(folder, "audio.mp4"));
     });

@@ -81,8 +81,8 @@ test("a manifest is complete before anything is encoded, and its URLs are relati
     ["4.004", "4.004", "2.002"],
   );
   const audio = await get("manifest/audio.m3u8");
-  const heard = [...audio.text.matchAll(/EXTINF:([\d.]+)/g)].reduce((sum, [, s]) => sum + Number(s), 0);
-  assert.ok(heard >= 10.01 && heard < 10.01 + 1024 / 48_000, `${heard}`);
+  const received = [...audio.text.matchAll(/EXTINF:([\d.]+)/g)].reduce((sum, [, s]) => sum + Number(s), 0);
+  assert.ok(received >= 10.01 && received < 10.01 + 1024 / 48_000, `${received}`);
   // Up to the end of the audio, which consists of whole AAC frames.
   assert.match((await get("manifest/video.mpd")).text, /mediaPresentationDuration="PT10.027667S"/);
 });
@@ -186,17 +186,17 @@ test("clientBandwidthHint selects only the nearest rung; an invalid hint leaves 
 });
 
 test("plays audio without video, and video without audio", async (t) => {
-  const heard = await manifests(t, {
+  const received = await manifests(t, {
     model: {
       video: undefined,
       ladder: [],
       segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: 250, count: 3 },
     },
   });
-  const { text } = await heard("manifest/video.m3u8");
+  const { text } = await received("manifest/video.m3u8");
   assert.deepEqual(uris(text), ["audio.m3u8"]);
   assert.match(text, /CODECS="mp4a.40.2"/);
-  assert.doesNotMatch((await heard("manifest/video.mpd")).text, /contentType="video"/);
+  assert.doesNotMatch((await received("manifest/video.mpd")).text, /contentType="video"/);
   const seen = await manifests(t, { model: { audio: undefined } });
   assert.doesNotMatch((await seen("manifest/video.m3u8")).text, /AUDIO|mp4a/);
   assert.equal((await seen("manifest/audio.m3u8")).status, 404);

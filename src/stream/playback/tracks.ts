@@ -43,15 +43,15 @@ export async function playableOf(
     audio?.of(video.uid) ?? [],
     source?.of(video),
   ]);
-  const heard = choices(model, extra);
+  const received = choices(model, extra);
   const measured = await rates?.of(video, [
     ...model.ladder.map(({ name }) => name),
-    ...heard.map(({ rendition }) => rendition),
+    ...received.map(({ rendition }) => rendition),
   ]);
   return {
     model,
     text,
-    audio: heard,
+    audio: received,
     source: rung,
     complete: video.state === "ready",
     ...(measured && { rates: measured }),

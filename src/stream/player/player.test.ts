@@ -238,8 +238,8 @@ describe("the player page", { skip }, () => {
         `<iframe src="${delivery.origin}/${UID}/iframe?muted=true&preload=metadata&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/${name}`)}" width="640" height="360" allow="autoplay"></iframe>`,
       );
       await page.addScriptTag({ url: `${delivery.origin}/embed/sdk.latest.js` });
-      await page.evaluate(`window.heard = []; window.player = Stream(document.querySelector("iframe"));
-        for (const name of ["stream-adstart", "stream-adend", "stream-adtimeout", "playing"]) player.addEventListener(name, () => heard.push(name));`);
+      await page.evaluate(`window.received = []; window.player = Stream(document.querySelector("iframe"));
+        for (const name of ["stream-adstart", "stream-adend", "stream-adtimeout", "playing"]) player.addEventListener(name, () => received.push(name));`);
       await until(page, "player.videoWidth > 0");
       return page;
     }
@@ -258,13 +258,13 @@ describe("the player page", { skip }, () => {
       assert.equal(await frame.getByText("Learn more").getAttribute("href"), "https://shop.example/");
       assert.equal(await frame.locator(".bar").first().isVisible(), false);
       await playing;
-      await until(page, 'heard.includes("playing")');
-      assert.deepEqual(await page.evaluate("heard"), ["stream-adstart", "stream-adend", "playing"]);
+      await until(page, 'received.includes("playing")');
+      assert.deepEqual(await page.evaluate("received"), ["stream-adstart", "stream-adend", "playing"]);
       assert.deepEqual(trackers(), ["impression", "start", "complete"]);
       // Played once per video.
       await page.evaluate("player.pause(); player.play()");
       await until(page, "player.currentTime > 0.3");
-      assert.equal(await page.evaluate("heard.filter((name) => name === 'stream-adstart').length"), 1);
+      assert.equal(await page.evaluate("received.filter((name) => name === 'stream-adstart').length"), 1);
     });
 
     test("allows skipping if the ad permits it, through a wrapper and a list of breaks", async () => {
@@ -306,8 +306,8 @@ describe("the player page", { skip }, () => {
         Object.keys(bodies).map(async (name) => {
           const page = await embed(name);
           await page.evaluate("player.play()");
-          await until(page, 'heard.includes("playing")');
-          assert.deepEqual(await page.evaluate("heard"), ["playing"], name);
+          await until(page, 'received.includes("playing")');
+          assert.deepEqual(await page.evaluate("received"), ["playing"], name);
           assert.equal(await page.frames()[1]!.locator(".ad").isVisible(), false);
         }),
       );

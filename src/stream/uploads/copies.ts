@@ -167,8 +167,7 @@ export function createCopies(deps: CreationDeps): Copies {
     if (row === undefined || row.kind !== "copy" || row.finished_at !== null) return;
     const cancellation = new AbortController();
     const checkCancelled = async () => {
-      if ((await videos.find(uid))?.state !== "downloading")
-        cancellation.abort(new Error("the video is no longer being copied"));
+      if ((await videos.find(uid))?.state !== "downloading") cancellation.abort(new Error("the copy was canceled"));
     };
     const unsubscribe = events.subscribe(VIDEO_CHANGED, (id) => {
       if (id === uid || id === "") checkCancelled().catch(() => {});

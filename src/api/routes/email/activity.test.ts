@@ -75,7 +75,7 @@ async function start(
       caller: { ...unrestrictedCaller, allows: (permission: Permission) => allowed.includes(permission) },
     }),
   });
-  const tell = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
+  const recordStep = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
     activity.trace({ message, at: new Date(clock.now()), step, detail, ...(rcpt !== undefined && { rcpt }) });
     clock.advance(1000);
   };
@@ -89,12 +89,12 @@ async function start(
       account: TEST_ACCOUNT,
       ...more,
     });
-  return { call, tell, enqueue, activity, messages, clock, queue };
+  return { call, recordStep, enqueue, activity, messages, clock, queue };
 }
 
 /** A forwarded message, and a sent message that has not arrived. */
-async function some({ tell, enqueue }: Awaited<ReturnType<typeof start>>) {
-  tell("m1", "received", {
+async function some({ recordStep, enqueue }: Awaited<ReturnType<typeof start>>) {
+  recordStep("m1", "received", {
     from: "a@there.example",
     to: ["box@here.example"],
     subject: "Hello",
@@ -102,7 +102,7 @@ async function some({ tell, enqueue }: Awaited<ReturnType<typeof start>>) {
     size: 100,
     ip: "192.0.2.7",
   });
-  tell(
+  recordStep(
     "m1",
     "delivered",
     {
@@ -116,7 +116,7 @@ async function some({ tell, enqueue }: Awaited<ReturnType<typeof start>>) {
     },
     "box@here.example",
   );
-  tell("x", "sent", {
+  recordStep("x", "sent", {
     from: "news@here.example",
     to: ["b@else.example"],
     messageId: "<s1@here.example>",
@@ -242,13 +242,17 @@ test("the log: a token sees only the entries that it may read", async (t) => {
     const denied = await all.call("get", LOG, { query: { kind: kinds === "sending" ? "routing" : "sending" } });
     assert.equal(denied.status, kinds.includes(" ") ? 200 : 403);
   }
-  const nobody = await start(t, { allowed: ["DNS Read"] });
-  assert.deepEqual([(await nobody.call("get", LOG)).status, (await nobody.call("get", QUEUE)).status], [403, 403]);
+  const unauthorized = await start(t, { allowed: ["DNS Read"] });
+  assert.deepEqual(
+    [(await unauthorized.call("get", LOG)).status, (await unauthorized.call("get", QUEUE)).status],
+    [403, 403],
+  );
   // Without permission, known and unknown entries give the same answer.
-  await some(nobody);
-  const [known] = (await nobody.activity.search({ account: TEST_ACCOUNT })).items;
+  await some(unauthorized);
+  const [known] = (await unauthorized.activity.search({ account: TEST_ACCOUNT })).items;
   for (const log of [LOG, `/zones/${TEST_ZONE}/email/activity`])
-    for (const id of [known!.id, "0".repeat(32)]) assert.equal((await nobody.call("get", `${log}/${id}`)).status, 403);
+    for (const id of [known!.id, "0".repeat(32)])
+      assert.equal((await unauthorized.call("get", `${log}/${id}`)).status, 403);
 });
 
 test("the log: hides entries of a zone that a policy denies, including in the account's list", async (t) => {
@@ -256,15 +260,15 @@ test("the log: hides entries of a zone that a policy denies, including in the ac
   const allows: Caller["allows"] = (permission, on) =>
     readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);
   const all = await start(t, { caller: { ...unrestrictedCaller, deniedZones: [DENIED], allows } });
-  const { call, tell, activity } = all;
-  tell("m2", "received", {
+  const { call, recordStep, activity } = all;
+  recordStep("m2", "received", {
     from: "a@there.example",
     to: ["box@denied.example"],
     subject: "Secret",
     messageId: "<in2@there.example>",
     size: 100,
   });
-  tell("y", "sent", {
+  recordStep("y", "sent", {
     from: "news@denied.example",
     to: ["b@else.example"],
     messageId: "<s2@denied.example>",
@@ -337,7 +341,7 @@ test("an account fetches the content of its sent message", async (t) => {
 
 test("lists system mail only for the operator account", async (t) => {
   const all = await start(t);
-  all.tell("<v1@platform.example>", "sent", {
+  all.recordStep("<v1@platform.example>", "sent", {
     via: "platform",
     from: "noreply@platform.example",
     to: ["me@else.example"],
@@ -351,7 +355,7 @@ test("lists system mail only for the operator account", async (t) => {
     }[];
   assert.deepEqual(await list(all), []);
   const operator = await start(t, { operator: TEST_ACCOUNT });
-  operator.tell("<v1@platform.example>", "sent", {
+  operator.recordStep("<v1@platform.example>", "sent", {
     via: "platform",
     from: "noreply@platform.example",
     to: ["me@else.example"],

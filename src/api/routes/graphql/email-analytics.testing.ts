@@ -41,7 +41,7 @@ export async function startEmailAnalytics(
     }),
   });
 
-  const tell = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
+  const recordStep = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
     activity.trace({
       message,
       at: new Date(clock.now()),
@@ -56,13 +56,13 @@ export async function startEmailAnalytics(
   /** Messages half an hour apart: two forwarded, one rejected, one dropped, and two sent, one of which bounced. */
   for (let n = 0; n < 4; n++) {
     const [message, rcpt, messageId] = [`m${n}`, `box@here.example`, `<copy${n}@here.example>`];
-    tell(message, "received", {
+    recordStep(message, "received", {
       from: n === 1 ? "" : `Sender${n}@there.example`,
       to: [rcpt],
       subject: `Subject ${n}`,
       messageId: `<in${n}@there.example>`,
     });
-    tell(message, "authenticated", {
+    recordStep(message, "authenticated", {
       spf: "pass",
       dkim: n === 0 ? "pass" : "none",
       dmarc: "none",
@@ -71,15 +71,15 @@ export async function startEmailAnalytics(
       ...(n === 0 && { spamScore: 1.5, spamThreshold: 5 }),
     });
     if (n < 2) {
-      tell(
+      recordStep(
         message,
         "matched",
         { kind: "forward", to: ["me@else.example"], rule: { id: "7".repeat(32), name: "" } },
         rcpt,
       );
-      tell(message, "delivered", { messageId, to: "me@else.example", code: 250, text: "Ok" }, rcpt);
+      recordStep(message, "delivered", { messageId, to: "me@else.example", code: 250, text: "Ok" }, rcpt);
     } else
-      tell(
+      recordStep(
         message,
         n === 2 ? "rejected" : "dropped",
         n === 2 ? { code: 550, enhanced: "5.1.1", text: "No such recipient" } : {},
@@ -89,13 +89,13 @@ export async function startEmailAnalytics(
   }
   for (const n of [1, 2]) {
     const messageId = `<sent${n}@here.example>`;
-    tell("x".repeat(32), "sent", {
+    recordStep("x".repeat(32), "sent", {
       from: "news@here.example",
       to: [`reader${n}@else.example`],
       messageId,
       subject: `News ${n}`,
     });
-    tell(
+    recordStep(
       messageId,
       n === 1 ? "delivered" : "bounced",
       {

@@ -23,11 +23,11 @@ onEveryDatabase((engine) => {
       });
       for (const dataset of ["emailRoutingAdaptive", "emailRoutingAdaptiveGroups"])
         assert.match((await denied.refusal(query(dataset))).message, /not authorized for emailRouting/);
-      const nobody = await startEmailAnalytics(t, engine, { allowed: ["DNS Read"] });
-      assert.match((await nobody.refusal(query("emailRoutingAdaptive"))).message, /not authorized for that zone/);
+      const unauthorized = await startEmailAnalytics(t, engine, { allowed: ["DNS Read"] });
+      assert.match((await unauthorized.refusal(query("emailRoutingAdaptive"))).message, /not authorized for that zone/);
       assert.match(
         (
-          await nobody.refusal(
+          await unauthorized.refusal(
             `{ viewer { accounts(filter: {accountTag: "${TEST_ACCOUNT}"}) { d1AnalyticsAdaptiveGroups { count } } } }`,
           )
         ).message,

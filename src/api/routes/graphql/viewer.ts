@@ -155,7 +155,7 @@ function settingsAnswer({ fields }: Field, known: Record<string, Dataset>, path:
   return Object.fromEntries(
     fields.map((field) => {
       const settings = Object.hasOwn(known, field.name) ? known[field.name]!.settings : undefined;
-      if (settings === undefined) throw new QueryError(`there are no settings for ${field.name}`, path);
+      if (settings === undefined) throw new QueryError(`${field.name} has no settings`, path);
       return [
         field.key,
         Object.fromEntries(

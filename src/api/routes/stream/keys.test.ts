@@ -112,7 +112,7 @@ test("signs a token without a body, with claims, and with a key of the account; 
   );
 
   const { id, pem } = (await api.call("POST", KEYS)).body.result;
-  const wished = read(
+  const requested = read(
     (
       await api.call("POST", TOKEN, {
         body: {
@@ -127,12 +127,22 @@ test("signs a token without a body, with claims, and with a key of the account; 
       })
     ).body.result.token,
   );
-  assert.deepEqual(wished.claims, { kid: id, sub: UID, exp: NOW + 60, nbf: NOW, downloadable: true, original: true });
-  assert.deepEqual(wished.rules, [{ type: "ip.src", action: "block", ip: ["10.0.0.0/8"] }]);
+  assert.deepEqual(requested.claims, {
+    kid: id,
+    sub: UID,
+    exp: NOW + 60,
+    nbf: NOW,
+    downloadable: true,
+    original: true,
+  });
+  assert.deepEqual(requested.rules, [{ type: "ip.src", action: "block", ip: ["10.0.0.0/8"] }]);
   // A token that a client signs with the PEM key is equivalent.
   assert.ok(
     isSignedBy(
-      { ...wished, signature: sign("sha256", Buffer.from(wished.signingInput), Buffer.from(pem, "base64").toString()) },
+      {
+        ...requested,
+        signature: sign("sha256", Buffer.from(requested.signingInput), Buffer.from(pem, "base64").toString()),
+      },
       (await api.keys.find(id))!.publicKey,
     ),
   );

@@ -138,13 +138,13 @@ describe("runs", needsFfmpeg, () => {
       packets.filter(({ kind }) => kind === "video").map(({ pts }) => pts / 1_000_000),
       1e-4,
     );
-    const heard = await shownTimes(await encoding.whole(taken!, "audio"));
+    const received = await shownTimes(await encoding.whole(taken!, "audio"));
     near(
-      heard,
-      heard.map((_, i) => (i * 1024) / 48_000),
+      received,
+      received.map((_, i) => (i * 1024) / 48_000),
       1e-4,
     );
-    assert.ok(heard.at(-1)! > 4.9, String(heard.at(-1)));
+    assert.ok(received.at(-1)! > 4.9, String(received.at(-1)));
   });
 
   for (const [codec, video] of [
@@ -212,13 +212,13 @@ describe("runs", needsFfmpeg, () => {
     assert.equal(times[60], 11);
     near(await shownTimes(await encoding.whole(taken!, "240p")), times, 1e-6);
     near(keysOf(taken!, "240p"), keysOf(taken!, "source"), 1e-9);
-    const heard = await shownTimes(await encoding.whole(taken!, "audio"));
+    const received = await shownTimes(await encoding.whole(taken!, "audio"));
     near(
-      heard,
-      heard.map((_, i) => (i * 1024) / 48_000),
+      received,
+      received.map((_, i) => (i * 1024) / 48_000),
       1e-4,
     );
-    assert.ok(heard.at(-1)! > 12.8 && heard.at(-1)! < 13.1, String(heard.at(-1)));
+    assert.ok(received.at(-1)! > 12.8 && received.at(-1)! < 13.1, String(received.at(-1)));
   });
 
   for (const ppm of [-5000, 5000]) {

@@ -83,7 +83,7 @@ test("encodes VP8, 10-bit H.264 and Opus, which players do not support; offers n
     rungs: 0,
     sound: false,
     keyFrames: "source",
-    notes: ["There is no audio: so it is."],
+    notes: ["Audio is not encoded: so it is."],
   });
   assert.equal(planned({ audio: opus }, { audio: false }), undefined);
   assert.deepEqual(planned({ audio: aac })!.names, ["audio mp4a.40.2"]);

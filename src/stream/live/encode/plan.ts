@@ -114,7 +114,7 @@ export function planRun(
             `No H.264 rendition is encoded: ${reason}. Players that do not support ${tracks.video!.codec.toUpperCase()} cannot play the broadcast.`,
           ]
         : []),
-      ...(isMuted ? [`There is no audio: ${reason}.`] : []),
+      ...(isMuted ? [`Audio is not encoded: ${reason}.`] : []),
     ],
     ...(video && { video }),
     ...(audio && { audio }),

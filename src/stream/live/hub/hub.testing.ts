@@ -34,9 +34,9 @@ function testInput(more: Partial<LiveInput> = {}): LiveInput {
 function createInputs() {
   const byKey = new Map<string, LiveInput>();
   const listeners = new Set<(uid: string) => void>();
-  let heard = true;
-  const tell = (uid: string) => listeners.forEach((listener) => listener(uid));
-  const changed = (uid: string) => heard && tell(uid);
+  let received = true;
+  const notify = (uid: string) => listeners.forEach((listener) => listener(uid));
+  const changed = (uid: string) => received && notify(uid);
   const directory: LiveInputDirectory = {
     find: async (uid) => [...byKey.values()].find((input) => input.uid === uid),
     byPublishKey: async (key) => byKey.get(key),
@@ -71,10 +71,10 @@ function createInputs() {
     },
     /** Drops change notifications until the connection is restored: then any input may have changed. */
     loseEvents() {
-      heard = false;
+      received = false;
       return () => {
-        heard = true;
-        tell("");
+        received = true;
+        notify("");
       };
     },
     remove(key: string) {

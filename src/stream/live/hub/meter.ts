@@ -31,7 +31,7 @@ export function createMeter(now: () => number): Meter {
   /** The last second that was counted. */
   let counted = -1;
   let second: Second = { video: 0, audio: 0, pictures: 0 };
-  let heard = now();
+  let received = now();
   let keyAt: number | undefined;
   let videoAt = 0;
   let interval = 0;
@@ -60,7 +60,7 @@ export function createMeter(now: () => number): Meter {
 
   function rates() {
     // The rates of a publisher silent for this long are zero.
-    if (now() - heard > KEPT * 1000) return { video: 0, audio: 0, pictures: 0 };
+    if (now() - received > KEPT * 1000) return { video: 0, audio: 0, pictures: 0 };
     const last = Math.max(...seconds.keys(), 0);
     const whole = [...seconds].filter(([n]) => n < last && n >= last - KEPT);
     const counted = whole.length > 0 ? whole : [...seconds];
@@ -71,7 +71,7 @@ export function createMeter(now: () => number): Meter {
 
   return {
     packet({ kind, dts, pts, key: isKey, data }) {
-      heard = now();
+      received = now();
       const second = secondOf(dts);
       if (kind === "audio") {
         second.audio += data.length;

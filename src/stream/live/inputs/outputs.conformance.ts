@@ -14,8 +14,8 @@ export function liveOutputsConformance(engine: TestEngine): void {
     const {
       input: { uid },
     } = await inputs.create(A, {});
-    const heard: string[] = [];
-    outputs.onChange((input) => heard.push(input));
+    const received: string[] = [];
+    outputs.onChange((input) => received.push(input));
     const first = await outputs.create(A, uid, TARGET);
     assert.deepEqual(first, { ...TARGET, uid: first.uid, input: uid, created: clock.now(), status: null });
     clock.advance(1);
@@ -39,7 +39,7 @@ export function liveOutputsConformance(engine: TestEngine): void {
         assert.match(await refusal(work()), /^liveOutputNotFound/);
     await outputs.delete(A, uid, second.uid);
     await turn();
-    assert.deepEqual(heard, [uid, uid, uid, uid]);
+    assert.deepEqual(received, [uid, uid, uid, uid]);
     for (let i = 1; i < 50; i++) await outputs.create(A, uid, TARGET);
     assert.match(await refusal(outputs.create(A, uid, TARGET)), /^liveTooManyOutputs/);
     await inputs.delete(A, uid);

@@ -30,7 +30,7 @@ function open(name?: string) {
     keysRotatedAt: null,
   };
   const notify = createLiveNotifications({
-    webhooks: { liveEvent: async (heard) => void sent.push(heard) },
+    webhooks: { liveEvent: async (received) => void sent.push(received) },
     inputs: { find: async (uid) => (uid === INPUT ? input : undefined) },
   });
   return { sent, notify, body: () => JSON.parse(sent.at(-1)!.payload) as unknown };

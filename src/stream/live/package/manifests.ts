@@ -182,8 +182,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
       });
     const { time, duration } = readClip(viewing.query);
     const part = segmentsBetween(source.timeline, time, duration);
-    if (part === undefined)
-      throw streamErrors.badParameter({ reason: `there is no recording at second ${time} (yet)` });
+    if (part === undefined) throw streamErrors.badParameter({ reason: `the recording does not reach second ${time}` });
     return send(viewing, source, { from: String(part.from), to: String(part.to), start: part.start.toFixed(3) });
   }
 

@@ -23,7 +23,7 @@ export function liveMultivariant(
   const pictures = renditions.filter(({ kind }) => kind === "video");
   const sound = renditions.filter(({ kind }) => kind === "audio");
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
-  const heard = { peak: most(sound, "peakBandwidth"), average: most(sound, "averageBandwidth") };
+  const received = { peak: most(sound, "peakBandwidth"), average: most(sound, "averageBandwidth") };
   const variant = ({
     name,
     codecs,
@@ -34,8 +34,8 @@ export function liveMultivariant(
     frameRate,
   }: LiveRendition): HlsVariant => ({
     uri: playlistUri(name, query),
-    bandwidth: peakBandwidth + heard.peak,
-    averageBandwidth: averageBandwidth + heard.average,
+    bandwidth: peakBandwidth + received.peak,
+    averageBandwidth: averageBandwidth + received.average,
     codecs: [codecs, ...new Set(sound.map((one) => one.codecs))],
     ...(width !== undefined && height !== undefined && width > 0 && height > 0 && { resolution: { width, height } }),
     ...(frameRate !== undefined && frameRate > 0 && { frameRate }),

@@ -90,9 +90,9 @@ test("a steady broadcast has segments of two seconds and parts of eight frames, 
     { URI: "90p.m3u8?protocol=llhls", "LAST-MSN": "4", "LAST-PART": "2" },
     { URI: "audio.m3u8?protocol=llhls", "LAST-MSN": "4", "LAST-PART": "2" },
   ]);
-  let heard = 0;
+  let received = 0;
   for (const { n, duration } of playlist("audio").segments)
-    assert.ok(Math.abs((heard += duration) - 2 * (n + 1)) <= 512 / 48_000, `audio ends at ${heard}`);
+    assert.ok(Math.abs((received += duration) - 2 * (n + 1)) <= 512 / 48_000, `audio ends at ${received}`);
   assert.deepEqual(
     cuts.map(({ segment }) => [segment.n, segment.run, segment.start]),
     [

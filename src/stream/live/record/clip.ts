@@ -41,10 +41,10 @@ export function createClipFiles({
     const timeline = await recordings.timeline(video.uid);
     const range = timeline && rangeOf(timeline, time, duration);
     if (timeline === undefined || range === undefined)
-      throw streamErrors.badParameter({ reason: `there is no recording at second ${time} (yet)` });
+      throw streamErrors.badParameter({ reason: `the recording does not reach second ${time}` });
     const stored: JoinMovieOptions["stored"] = (rendition, what) => recordings.stored(video.uid, rendition, what);
     const all = moviePartsOf(timeline, range.from, range.to);
-    if (all.length === 0) throw streamErrors.badParameter({ reason: `there is no recording at second ${time}` });
+    if (all.length === 0) throw streamErrors.badParameter({ reason: `the recording has a gap at second ${time}` });
     const headers = await Promise.all(all.map((part) => decoderHeaders(part, stored)));
     const until = headers.findIndex((one) => one !== headers[0]);
     const movie = await joinMovie({ parts: until === -1 ? all : all.slice(0, until), stored, signal });

@@ -176,16 +176,16 @@ describe("clocks of a publisher", () => {
           const clocks = createPublisherClocks();
           const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
           // Both were captured at the same time; audio arrives this many milliseconds late.
-          let heard: number[] = [];
+          let received: number[] = [];
           let seen = 0;
           for (let ms = 0; ms < 30_000; ms += 20) {
             if (ms === 2000) video.report(1_700_000_000_000 + 2000, videoFirst + 2000 * 90);
             if (ms === 3000) audio.report(1_700_000_000_000 + 3000, audioFirst + 3000 * 48);
             seen = video.time(videoFirst + ms * 90, 1000 + ms);
-            heard.push(audio.time(audioFirst + ms * 48, 1000 + ms + late));
+            received.push(audio.time(audioFirst + ms * 48, 1000 + ms + late));
           }
-          assert.ok(heard.every((time, i) => i === 0 || time >= heard[i - 1]!));
-          assert.ok(Math.abs(heard.at(-1)! - seen) < 1000, `${heard.at(-1)} and ${seen}`);
+          assert.ok(received.every((time, i) => i === 0 || time >= received[i - 1]!));
+          assert.ok(Math.abs(received.at(-1)! - seen) < 1000, `${received.at(-1)} and ${seen}`);
         },
       ),
       { numRuns: 30 },
@@ -204,13 +204,13 @@ describe("clocks of a publisher", () => {
           const times: { video: number[]; audio: number[] } = { video: [], audio: [] };
           for (let ms = 0; ms < 30_000; ms += 20) {
             const at = (kind: string) => (ms >= 10_000 && (which === kind || which === "both") ? ms - back : ms);
-            const [seen, heard] = [at("video") * 90, at("audio") * 48];
+            const [seen, received] = [at("video") * 90, at("audio") * 48];
             if (ms % 5000 === 2000) {
               video.report(1_700_000_000_000 + ms, seen);
-              audio.report(1_700_000_000_000 + ms, heard);
+              audio.report(1_700_000_000_000 + ms, received);
             }
             times.video.push(video.time(seen, 1000 + ms));
-            times.audio.push(audio.time(heard, 1000 + ms + late));
+            times.audio.push(audio.time(received, 1000 + ms + late));
           }
           for (const track of [times.video, times.audio])
             for (const [i, time] of track.entries())

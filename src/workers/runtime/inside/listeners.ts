@@ -25,14 +25,14 @@ const [add, remove, send] = [globalThis.addEventListener, globalThis.removeEvent
 ) as [Register, Register, (event: Event) => void];
 
 const KINDS = new Set(["fetch", "email", "scheduled"]);
-const heard = new Set<string>();
+const received = new Set<string>();
 const wrappers = new WeakMap<Listener, Listener>();
 /** For each running event: the return values of its listeners, and the last error thrown. */
 const courses = new WeakMap<Event, { results: unknown[]; thrown?: { reason: unknown } }>();
 
 globalThis.addEventListener = ((type: string, listener: Listener, options) => {
   add(type, KINDS.has(type) ? wrapperOf(listener) : listener, options);
-  heard.add(type);
+  received.add(type);
 }) satisfies Register as typeof globalThis.addEventListener;
 
 globalThis.removeEventListener = ((type: string, listener: Listener, options) =>
@@ -153,7 +153,7 @@ async function scheduled(controller: ScheduledController, _env: unknown, context
 
 /** One handler for each kind of event that has a listener at this point. */
 export const handlersOfListeners = (): Handlers => ({
-  ...(heard.has("fetch") && { fetch }),
-  ...(heard.has("email") && { email }),
-  ...(heard.has("scheduled") && { scheduled }),
+  ...(received.has("fetch") && { fetch }),
+  ...(received.has("email") && { email }),
+  ...(received.has("scheduled") && { scheduled }),
 });

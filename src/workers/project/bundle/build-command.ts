@@ -26,20 +26,34 @@ export async function runBuildCommand(
   const child = spawn(command, {
     cwd,
     shell: true,
+    // The shell starts further processes: a process group of its own, so that all of them can be stopped.
+    detached: true,
     stdio: ["ignore", "pipe", "pipe"],
     // Scripts written for wrangler read this variable.
     env: { ...process.env, WRANGLER_COMMAND: mode === "development" ? "dev" : "deploy" },
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
   });
+  const stop = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const killGroup = () => {
+    try {
+      process.kill(-child.pid!, "SIGKILL");
+    } catch {
+      // It has ended, or could not be started.
+    }
+  };
+  stop.addEventListener("abort", killGroup, { once: true });
+  if (stop.aborted) killGroup();
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (text: string) => (output = (output + text).slice(-OUTPUT_LIMIT)));
   const outcome = await new Promise<string | undefined>((resolve) => {
-    child.once("error", (err) => resolve(err.name === "AbortError" ? "was stopped" : `did not start: ${err.message}`));
-    child.once("close", (code, killedBy) =>
-      resolve(code === 0 ? undefined : code === null ? `was killed by ${killedBy}` : `exited with status ${code}`),
-    );
+    child.once("error", (err) => resolve(`did not start: ${err.message}`));
+    child.once("close", (code, killedBy) => {
+      if (signal.aborted) return resolve("was stopped");
+      if (stop.aborted) return resolve(`did not finish within ${TIMEOUT_MS / 60_000} minutes`);
+      resolve(code === 0 ? undefined : code === null ? `was killed by ${killedBy}` : `exited with status ${code}`);
+    });
   });
+  stop.removeEventListener("abort", killGroup);
   const failure = outcome ?? ((await exists(main)) ? undefined : `did not create ${main}`);
   if (failure !== undefined)
     throw projectErrors.buildCommandFailed({ command, cwd, outcome: failure, output: output.trim() || "(no output)" });

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { watch } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { SourceMap, createRequire } from "node:module";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -423,4 +426,24 @@ test("the build command creates the main module; its failure is reported with it
   await rm(join(root, "dev.js"));
   await writeFile(join(root, "build.js"), "");
   assert.match(await refusal(bundler), /did not create .*dev\.js\.\n\n\(no output\)$/);
+});
+
+test("closing stops a running build command with all its processes", async (t) => {
+  const { root, bundler } = await project(
+    t,
+    {
+      // The listener shows which process runs; it ends only if it is killed.
+      "hang.js": `require("node:net").createServer().listen("running.sock");`,
+      "dev.js": "export default {};",
+    },
+    { config: { main: "dev.js", build: { command: "node hang.js & wait" } } },
+  );
+  const appeared = Promise.withResolvers<void>();
+  const watcher = watch(root, (_, name) => name === "running.sock" && appeared.resolve());
+  t.after(() => watcher.close());
+  const stopped = assert.rejects(bundler.build(), /was stopped/);
+  await appeared.promise;
+  await Promise.all([bundler.close(), stopped]);
+  const refusedBy = connect(join(root, "running.sock"));
+  await assert.rejects(once(refusedBy, "connect"), { code: "ECONNREFUSED" });
 });

@@ -312,7 +312,14 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
         ),
       );
       const statuses = () =>
-        Promise.all([...urls, media, new URL(segment, media)].map(async (url) => (await fetch(url)).status));
+        Promise.all(
+          [...urls, media, new URL(segment, media)].map(async (url) => {
+            const answer = await fetch(url);
+            const body = await answer.text();
+            assert.notEqual(answer.status, 424, body);
+            return answer.status;
+          }),
+        );
       const set = (recording: object) =>
         platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}`, {
           method: "PUT",

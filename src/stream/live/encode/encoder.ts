@@ -37,11 +37,13 @@ export interface RenditionEncoder {
   /** As in AudioFragments, for the encoded audio. */
   cutAt(time: number): void;
   setVideoTime(time: number): void;
-  /** Delivers the remaining output; the child is killed after `END_MS`. Undefined: it has already ended. */
+  /** Delivers the remaining output; a child that stalls is killed (`END_IDLE_MS`). Undefined: it has already ended. */
   end(): Promise<void> | undefined;
 }
 
-const END_MS = 1000;
+/** After the end of its input, the encoder is killed when it emits nothing for this long, or runs for `END_MS`. */
+const END_IDLE_MS = 2000;
+const END_MS = 10_000;
 /** Maximum number of octets queued for the encoder. */
 const MAX_WAITING = 32 * 1024 * 1024;
 /** Longer than the hub's timeout for a silent publisher. */
@@ -81,6 +83,8 @@ export function createEncoder({
   const given = { video: 0, audio: 0 };
   let behindSince: number | undefined;
   let over = false;
+  /** Called for each chunk of output. */
+  let onOutput = () => {};
 
   const outputs = rungs.map(({ name }, i) => {
     const pieces = createMp4SegmentReader();
@@ -155,7 +159,10 @@ export function createEncoder({
 
   const child = tools.live({
     args: encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames }),
-    outputs: all.map(({ take }) => take),
+    outputs: all.map(({ take }) => (chunk: Buffer) => {
+      onOutput();
+      return take(chunk);
+    }),
     urgency: "urgent",
     inputBytes: MAX_WAITING,
     idleMs: IDLE_MS,
@@ -177,9 +184,12 @@ export function createEncoder({
   async function finish() {
     over = true;
     child.stdin.end();
-    const timer = setTimeout(() => child.kill(), END_MS);
+    const idle = setTimeout(() => child.kill(), END_IDLE_MS);
+    const limit = setTimeout(() => child.kill(), END_MS);
+    onOutput = () => void idle.refresh();
     await done;
-    clearTimeout(timer);
+    clearTimeout(idle);
+    clearTimeout(limit);
     for (const { end } of all) end();
   }
 

@@ -111,7 +111,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
   const begin = (page: Page, url: string) =>
     page.evaluate((address) => (globalThis as unknown as { begin(url: string): Promise<void> }).begin(address), url);
   const played = (page: Page, seconds: number) =>
-    page.waitForFunction(`video.currentTime > ${seconds}`, undefined, { timeout: 60_000, polling: 50 });
+    page.waitForFunction(`video.currentTime > ${seconds}`, undefined, { timeout: 100_000, polling: 50 });
 
   test(
     "hls.js plays at low latency, across a reconnection of the publisher, and to the end",
@@ -207,7 +207,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
           await page.evaluate("void (video.currentTime = 6)");
           await played(page, 6.8);
           await page.evaluate("void (video.currentTime = 12)");
-          await page.waitForFunction("video.ended", undefined, { timeout: 60_000, polling: 50 });
+          await page.waitForFunction("video.ended", undefined, { timeout: 100_000, polling: 50 });
           const end = await page.evaluate<number>("video.currentTime");
           assert.ok(Math.abs(end - 12.8) < 0.1, `${name}: playback ended at ${end}`);
           assert.deepEqual(await page.evaluate("problems"), [], name);

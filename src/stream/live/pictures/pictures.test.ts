@@ -89,7 +89,7 @@ async function open(t: TestContext) {
     join(folder, "%d.m4s"),
     join(folder, "list.m3u8"),
   ]);
-  const shown = { segments: 2, ended: false };
+  const shown = { segments: 2, ended: false, missing: -1 };
   const clock = createManualClock(1_000_000);
   const scratch = join(folder, "scratch");
   let drawn = 0;
@@ -99,6 +99,7 @@ async function open(t: TestContext) {
     folder: scratch,
     timelineOf: async (uid) => (uid === VIDEO.uid ? timelineOf(shown.segments, shown.ended) : undefined),
     async stored(_video, _rendition, what) {
+      if (what === shown.missing) return undefined;
       if (typeof what === "number") drawn++;
       return { bytes: async () => readFileSync(join(folder, typeof what === "number" ? `${what}.m4s` : "init.mp4")) };
     },
@@ -179,6 +180,18 @@ test(
     assert.equal((await get("", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.5 })).colour, "green");
   },
 );
+
+test("a live thumbnail stays for a minute while newer frames cannot be decoded", needsFfmpeg, async (t) => {
+  const { get, shown, clock } = await open(t);
+  assert.equal((await get()).colour, "green");
+  Object.assign(shown, { segments: 3, missing: 2 });
+  const isImageFailed = (err: unknown) => err instanceof UserError && err.kind === "imageFailed";
+  await assert.rejects(get("time=2.5s"), isImageFailed);
+  clock.advance(59_000);
+  assert.equal((await get()).colour, "green");
+  clock.advance(1000);
+  await assert.rejects(get(), isImageFailed);
+});
 
 test("reports that recording is off instead of that nothing was broadcast", async () => {
   const input = { ...VIDEO, uid: VIDEO.liveInput!, state: "pendingupload" as const };

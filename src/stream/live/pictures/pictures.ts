@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import type { Clock } from "../../../kernel/index.ts";
+import { type Clock, UserError } from "../../../kernel/index.ts";
 import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { MediaTools } from "../../media/index.ts";
@@ -38,6 +38,8 @@ const GIF = "thumbnails/thumbnail.gif";
 const THUMBNAIL_PATHS = new Set(["thumbnails/thumbnail.jpg", GIF]);
 /** Maximum age of the live thumbnail. All requests within this time get the same image. */
 const FRESH_MS = 5000;
+/** Maximum age of the live thumbnail while newer frames cannot be decoded. */
+const STALE_MS = 60_000;
 /** Cache time of images for moments that no longer change. */
 const CACHE_S = 3600;
 const MAX_KEPT = 300;
@@ -103,7 +105,8 @@ export function createLiveThumbnails({
     const name = `${video.uid}/${now ? "now" : image.time}/${image.width}x${image.height}-${image.fit}${motion === undefined ? "" : `-${motion.duration}-${motion.fps}`}`;
     // A GIF of a running broadcast ends at the live edge.
     const when = !now ? image.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
-    const bytes = await kept.get(name, clock.now() - (now ? FRESH_MS : CACHE_S * 1000), clock.now(), () =>
+    const ages = now ? { fresh: FRESH_MS, stale: STALE_MS } : { fresh: CACHE_S * 1000, stale: 0 };
+    const bytes = await kept.get(name, ages, clock.now(), () =>
       queue(video.uid, async () => {
         const moment = momentOf(timeline, when, image.height);
         if (moment === undefined) throw streamErrors.noPictures();
@@ -169,7 +172,10 @@ const modelOf = (
   ladder: [],
 });
 
-/** Cache of recent images in memory; concurrent requests for the same image share one rendering. */
+/**
+ * Cache of recent images in memory; concurrent requests for the same image share one rendering. If it fails, an image
+ * younger than `stale` is returned instead (stale-if-error, RFC 5861 4).
+ */
 function createImageCache({ most, octets }: { most: number; octets: number }) {
   const images = new Map<string, { at: number; bytes: Buffer }>();
   const pending = new Map<string, Promise<Buffer>>();
@@ -181,9 +187,15 @@ function createImageCache({ most, octets }: { most: number; octets: number }) {
   }
 
   return {
-    async get(name: string, since: number, now: number, make: () => Promise<Buffer>): Promise<Buffer> {
+    /** Times in milliseconds. */
+    async get(
+      name: string,
+      { fresh, stale }: { fresh: number; stale: number },
+      now: number,
+      make: () => Promise<Buffer>,
+    ): Promise<Buffer> {
       const known = images.get(name);
-      if (known !== undefined && known.at > since) return known.bytes;
+      if (known !== undefined && known.at > now - fresh) return known.bytes;
       const under = pending.get(name);
       if (under !== undefined) return under;
       const bytes = make();
@@ -195,6 +207,10 @@ function createImageCache({ most, octets }: { most: number; octets: number }) {
         size += made.length;
         while (images.size > most || size > octets) forget(images.keys().next().value!);
         return made;
+      } catch (err) {
+        const isStale = known !== undefined && known.at > now - stale;
+        if (isStale && err instanceof UserError && err.kind === "imageFailed") return known.bytes;
+        throw err;
       } finally {
         pending.delete(name);
       }

@@ -140,7 +140,7 @@ describe("errors have the messages of the real runtime", () => {
   });
   test("limits the size of the response", () => {
     const endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select 'a long text' from c";
-    assert.match(query(endless).error, /larger than 20000 bytes/);
+    assert.match(query(endless).error, /exceeds 20000 bytes/);
     assert.deepEqual(rows("select 1"), [[1]]);
   });
   test("reports a full database", () => {

@@ -110,8 +110,22 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
 
   const begin = (page: Page, url: string) =>
     page.evaluate((address) => (globalThis as unknown as { begin(url: string): Promise<void> }).begin(address), url);
-  const played = (page: Page, seconds: number) =>
-    page.waitForFunction(`video.currentTime > ${seconds}`, undefined, { timeout: 100_000, polling: 50 });
+  /** Waits for a condition on the page's `video`; a timeout reports the state of the element. */
+  async function waitFor(page: Page, condition: string): Promise<void> {
+    try {
+      await page.waitForFunction(condition, undefined, { timeout: 60_000, polling: 50 });
+    } catch (err) {
+      const state = await page.evaluate<string>(
+        `(() => {
+          const { currentTime, readyState, paused, seeking, ended, error, buffered } = video;
+          const ranges = Array.from({ length: buffered.length }, (_, i) => [buffered.start(i), buffered.end(i)]);
+          return JSON.stringify({ currentTime, readyState, paused, seeking, ended, error, ranges, problems });
+        })()`,
+      );
+      throw new Error(`${condition} did not become true: ${state}`, { cause: err });
+    }
+  }
+  const played = (page: Page, seconds: number) => waitFor(page, `video.currentTime > ${seconds}`);
 
   test(
     "hls.js plays at low latency, across a reconnection of the publisher, and to the end",
@@ -161,7 +175,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
       t.after(() => second.stop());
       await second.done;
       world.broadcast.end();
-      await page.waitForFunction("video.ended", undefined, { timeout: 60_000 });
+      await waitFor(page, "video.ended");
       const end = await page.evaluate<number>("video.currentTime");
       assert.ok(Math.abs(end - 9.6) < 0.1, `playback ended at ${end}`);
       assert.deepEqual(await page.evaluate("problems"), []);
@@ -194,27 +208,23 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
         await feed(world.broadcast.run(runOf(number, { renditions: media.renditions })), { ahead: 100, until: 6.4 })
           .done;
       world.broadcast.end();
-      await Promise.all(
-        (
-          [
-            ["hls.js", "video.m3u8"],
-            ["shaka-player", "video.mpd"],
-            ["dash.js", "video.mpd"],
-          ] as const
-        ).map(async ([name, manifest]) => {
-          const { page, problems } = await openPage(browser, `${site}/${name}`);
-          await begin(page, `${world.origin}/${VIDEO}/manifest/${manifest}`);
-          await page.evaluate("void (video.currentTime = 6)");
-          await played(page, 6.8);
-          await page.evaluate("void (video.currentTime = 12)");
-          await page.waitForFunction("video.ended", undefined, { timeout: 100_000, polling: 50 });
-          const end = await page.evaluate<number>("video.currentTime");
-          assert.ok(Math.abs(end - 12.8) < 0.1, `${name}: playback ended at ${end}`);
-          assert.deepEqual(await page.evaluate("problems"), [], name);
-          assert.deepEqual(problems, [], name);
-          await page.context().close();
-        }),
-      );
+      for (const [name, manifest] of [
+        ["hls.js", "video.m3u8"],
+        ["shaka-player", "video.mpd"],
+        ["dash.js", "video.mpd"],
+      ] as const) {
+        const { page, problems } = await openPage(browser, `${site}/${name}`);
+        await begin(page, `${world.origin}/${VIDEO}/manifest/${manifest}`);
+        await page.evaluate("void (video.currentTime = 6)");
+        await played(page, 6.8);
+        await page.evaluate("void (video.currentTime = 12)");
+        await waitFor(page, "video.ended");
+        const end = await page.evaluate<number>("video.currentTime");
+        assert.ok(Math.abs(end - 12.8) < 0.1, `${name}: playback ended at ${end}`);
+        assert.deepEqual(await page.evaluate("problems"), [], name);
+        assert.deepEqual(problems, [], name);
+        await page.context().close();
+      }
     },
   );
 });

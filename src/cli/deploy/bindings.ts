@@ -27,6 +27,7 @@ const TYPES: Record<string, string> = {
   r2_bucket: "R2 bucket",
   d1: "D1 database",
   stream: "Stream",
+  version_metadata: "version metadata",
   send_email: "send_email",
 };
 
@@ -47,6 +48,8 @@ function valueOf(shown: ShownBinding): string {
       return binding.id;
     case "stream":
       return "the account's videos";
+    case "version_metadata":
+      return "id, tag and timestamp";
     case "send_email":
       return binding.destination_address ?? binding.allowed_destination_addresses?.join(", ") ?? "any verified address";
     default:

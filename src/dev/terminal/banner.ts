@@ -71,6 +71,7 @@ const KINDS: Record<Binding["type"], string> = {
   r2_bucket: "R2 bucket",
   d1: "D1 database",
   stream: "Stream",
+  version_metadata: "version metadata",
   send_email: "send email",
 };
 
@@ -90,6 +91,8 @@ function resourceOf(binding: Binding): string {
       return binding.id;
     case "stream":
       return "videos on this machine";
+    case "version_metadata":
+      return "id, tag and timestamp";
     case "send_email":
       return sendersAndRecipients(binding);
   }

@@ -88,7 +88,7 @@ function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): 
     `compatibilityDate = ${text(supportedDate(script.compatibilityDate))}`,
     `compatibilityFlags = [${flagsOf(script).map(text).join(", ")}]`,
     `modules = [${(script.format === "modules" ? moduleList : scriptModules)(script, inside, embed)}]`,
-    `bindings = [${[...script.bindings.map(bindingConfig), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,
+    `bindings = [${[...script.bindings.map((binding) => bindingConfig(binding, script)), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,
     `globalOutbound = "egress"`,
     `tails = ["observer"]`,
   ].join(", ");
@@ -192,7 +192,7 @@ export const isRemote = (binding: Binding): binding is RemoteBinding =>
 export const serviceName = (binding: RemoteBinding) =>
   `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
 
-function bindingConfig(binding: Binding): string {
+function bindingConfig(binding: Binding, script: WorkerScript): string {
   const name = `name = ${text(binding.name)}`;
   switch (binding.type) {
     case "plain_text":
@@ -200,6 +200,8 @@ function bindingConfig(binding: Binding): string {
       return `(${name}, text = ${text(binding.text)})`;
     case "json":
       return `(${name}, json = ${text(JSON.stringify(binding.json))})`;
+    case "version_metadata":
+      return `(${name}, json = ${text(JSON.stringify(versionMetadata(script)))})`;
     case "kv_namespace":
       return `(${name}, kvNamespace = ${text(serviceName(binding))})`;
     case "r2_bucket":
@@ -212,6 +214,13 @@ function bindingConfig(binding: Binding): string {
       return `(${name}, wrapped = (moduleName = ${text(SEND_EMAIL)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
   }
 }
+
+/** https://developers.cloudflare.com/workers/runtime-apis/bindings/version-metadata/ */
+const versionMetadata = ({ version, uploaded = { at: new Date(), tag: "" } }: WorkerScript) => ({
+  id: version,
+  tag: uploaded.tag,
+  timestamp: uploaded.at.toISOString(),
+});
 
 /** A Cap'n Proto text literal: JSON's escapes except \u, which it lacks; non-ASCII text is written as UTF-8. */
 const text = (value: string): string =>

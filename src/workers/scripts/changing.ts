@@ -21,6 +21,7 @@ const ALL_TYPES: Binding["type"][] = [
   "r2_bucket",
   "d1",
   "stream",
+  "version_metadata",
   "send_email",
 ];
 

@@ -22,6 +22,8 @@ export interface WorkerScript {
   compatibilityFlags: string[];
   bindings: Binding[];
   limits?: ScriptLimits;
+  /** When the version was uploaded, and its tag ("" for none). Absent in `reelpost dev`. */
+  uploaded?: { at: Date; tag: string };
 }
 
 export interface WorkerModule {
@@ -46,6 +48,7 @@ export type Binding =
   | { type: "r2_bucket"; name: string; bucket_name: string }
   | { type: "d1"; name: string; id: string }
   | { type: "stream"; name: string }
+  | { type: "version_metadata"; name: string }
   | SendEmailBinding;
 
 export interface SendEmailBinding {

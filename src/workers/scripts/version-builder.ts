@@ -141,7 +141,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     const base = await baseOf(request, newId);
     const { modules, deploy, ...content } = await request.plan(base);
     await checkTargets(content.bindings, request.account, targets);
-    const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account };
+    const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };
     const trial = await live.startTrial(
       workerScriptOf({ ...identity, ...content }, { name: request.name, modules, secrets }),
     );
@@ -154,7 +154,6 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         ...content,
         number: (base.script?.versionCount ?? 0) + 1,
         author: request.by,
-        createdAt: clock.now(),
         etag: etagOf(content, records),
         handlers: trial.handlers,
         startupMs: trial.startupMs,

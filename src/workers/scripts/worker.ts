@@ -10,7 +10,17 @@ import { findVersion, listModules, type VersionRecord } from "./versions-table.t
 
 type Runnable = Pick<
   VersionRecord,
-  "id" | "account" | "scriptId" | "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits"
+  | "id"
+  | "account"
+  | "scriptId"
+  | "createdAt"
+  | "format"
+  | "main"
+  | "bindings"
+  | "compatibilityDate"
+  | "compatibilityFlags"
+  | "limits"
+  | "annotations"
 >;
 
 /** The runtime's key for a version. */
@@ -38,6 +48,7 @@ export function workerScriptOf(
     compatibilityFlags: version.compatibilityFlags,
     bindings: version.bindings.map((binding) => openBinding(binding, version.scriptId, secrets)),
     ...(version.limits !== undefined && { limits: version.limits }),
+    uploaded: { at: new Date(version.createdAt), tag: version.annotations["workers/tag"] ?? "" },
   };
 }
 

@@ -22,6 +22,7 @@ const FIELDS = {
     .object({ bucket_name: z.string() })
     .transform(({ bucket_name }) => ({ type: "r2_bucket" as const, bucket_name })),
   d1: d1.transform(({ id, database_id }) => ({ type: "d1" as const, id: (database_id ?? id)! })),
+  version_metadata: z.object({}).transform(() => ({ type: "version_metadata" as const })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z
     .object({

@@ -38,6 +38,9 @@ export function makeBindings(
       id: choose(entry.binding, entry.preview_database_id, entry.database_id),
     })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
+    ...(fields.version_metadata == null
+      ? []
+      : [{ type: "version_metadata", name: fields.version_metadata.binding } satisfies Binding]),
     ...Object.entries(fields.vars ?? {}).flatMap(([name, value]): Binding[] => {
       if (secretNames.has(name)) return [];
       return [

@@ -90,6 +90,9 @@ const NAMED_LISTS: [field: string, key: string][] = [
   ["d1_databases", "binding"],
 ];
 
+/** Fields with one binding, in `binding`. */
+const SINGLE_BINDINGS = ["stream", "version_metadata"];
+
 function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const places = bindingPlaces(document, view);
   return places.flatMap(({ name, path }, i): Problem[] => {
@@ -122,13 +125,15 @@ export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): 
       return typeof name === "string" ? [{ name, kind: "binding", path: [...path, key] }] : [];
     }),
   );
-  const stream: unknown = valueAt(document.value, [...view.pathOf("stream"), "binding"]);
+  const single = SINGLE_BINDINGS.flatMap((field): NamePlace[] => {
+    const path = [...view.pathOf(field), "binding"];
+    const name: unknown = valueAt(document.value, path);
+    return typeof name === "string" ? [{ name, kind: "binding", path }] : [];
+  });
   return [
     ...named.map((name): NamePlace => ({ name, kind: "variable", path: [...view.pathOf("vars"), name] })),
     ...listed,
-    ...(typeof stream === "string"
-      ? [{ name: stream, kind: "binding", path: [...view.pathOf("stream"), "binding"] } satisfies NamePlace]
-      : []),
+    ...single,
   ];
 }
 

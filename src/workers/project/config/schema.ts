@@ -186,6 +186,10 @@ export const perEnvironment = {
     .strictObject({ binding: bindingName, remote })
     .nullish()
     .meta({ example: { binding: "STREAM" } }),
+  version_metadata: z
+    .strictObject({ binding: bindingName })
+    .nullish()
+    .meta({ example: { binding: "VERSION" } }),
   define: z
     .record(z.string().min(1), z.string())
     .optional()
@@ -224,7 +228,6 @@ export const UNSUPPORTED: Record<string, string> = {
   unsafe: "unsafe bindings",
   unsafe_hello_world: "the Hello World binding",
   vectorize: "Vectorize",
-  version_metadata: "version metadata",
   vpc_services: "VPC services",
   wasm_modules: "Wasm module bindings",
   worker_loaders: "Worker Loaders",

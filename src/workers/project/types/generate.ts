@@ -47,6 +47,8 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "D1Database";
     case "stream":
       return "StreamBinding";
+    case "version_metadata":
+      return "WorkerVersionMetadata";
     case "secret_text":
       return "string";
     case "plain_text":

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { createManualClock } from "../../../kernel/clock.ts";
+import { messageOf } from "../../../kernel/errors.ts";
+import type { Binding } from "../../scripts/script.ts";
+import { generateTypes } from "../types/generate.ts";
+import { readProject } from "./read.ts";
+
+const clock = createManualClock(Date.parse("2026-11-20T12:00:00Z"));
+
+async function read(t: TestContext, fields: object) {
+  const root = await mkdtemp(join(tmpdir(), "reelpost-bindings-"));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  await mkdir(join(root, "src"));
+  await writeFile(join(root, "src/index.ts"), "export default {}");
+  const base = { name: "w", main: "src/index.ts", compatibility_date: "2026-10-01" };
+  await writeFile(join(root, "wrangler.json"), JSON.stringify({ ...base, ...fields }));
+  return readProject({ cwd: root, clock });
+}
+
+/** Each field of the configuration, the bindings that it declares, and their types. */
+const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
+  [
+    { version_metadata: { binding: "VERSION" } },
+    [{ type: "version_metadata", name: "VERSION" }],
+    ["VERSION: WorkerVersionMetadata;"],
+  ],
+];
+
+for (const [fields, bindings, types] of FIELDS)
+  test(`${Object.keys(fields).join()}: bindings and types`, async (t) => {
+    const project = await read(t, fields);
+    assert.deepEqual(project.bindings, bindings);
+    assert.deepEqual(project.warnings, []);
+    assert.deepEqual(project.missingBindings, []);
+    const generated = generateTypes(project);
+    for (const type of types) assert.ok(generated.includes(type), generated);
+  });
+
+/** Invalid values, and what the error says. */
+const REFUSED: [fields: object, message: RegExp][] = [
+  [{ version_metadata: { binding: "no name" } }, /"version_metadata.binding" is not a JavaScript name/],
+  [{ version_metadata: { binding: "A" }, vars: { A: "a" } }, /duplicate name "A"/],
+];
+
+for (const [fields, message] of REFUSED)
+  test(`rejects ${JSON.stringify(fields)}`, async (t) => {
+    const error = await read(t, fields).then(
+      () => assert.fail("the configuration was accepted"),
+      (thrown: unknown) => messageOf(thrown),
+    );
+    assert.match(error, message);
+  });

@@ -28,6 +28,7 @@ const TYPES: Record<string, string> = {
   d1: "D1 database",
   stream: "Stream",
   version_metadata: "version metadata",
+  ratelimit: "rate limit",
   send_email: "send_email",
 };
 
@@ -48,6 +49,8 @@ function valueOf(shown: ShownBinding): string {
       return binding.id;
     case "stream":
       return "the account's videos";
+    case "ratelimit":
+      return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":
       return "id, tag and timestamp";
     case "send_email":

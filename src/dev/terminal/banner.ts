@@ -72,6 +72,7 @@ const KINDS: Record<Binding["type"], string> = {
   d1: "D1 database",
   stream: "Stream",
   version_metadata: "version metadata",
+  ratelimit: "rate limit",
   send_email: "send email",
 };
 
@@ -91,6 +92,8 @@ function resourceOf(binding: Binding): string {
       return binding.id;
     case "stream":
       return "videos on this machine";
+    case "ratelimit":
+      return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":
       return "id, tag and timestamp";
     case "send_email":

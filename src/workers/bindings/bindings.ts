@@ -13,6 +13,7 @@ import {
   type D1Transfers,
 } from "./d1/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
+import { createRateLimitService } from "./rate-limits/service.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
 import type { BindingServices } from "./service.ts";
 
@@ -55,7 +56,7 @@ export function createBindings(
   // Also at start: a crash may have interrupted deletions.
   for (const sweep of sweeps) void sweep.run();
   lifecycle.onStop("sweeps", async () => void (await Promise.all(sweeps.map((sweep) => sweep.stop()))));
-  return { kv, r2, d1 };
+  return { kv, r2, d1, rateLimit: createRateLimitService({ clock }) };
 
   function createD1(): Bindings["d1"] {
     const folder = join(directory, "d1");

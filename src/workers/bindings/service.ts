@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Binding, WorkerScript } from "../scripts/script.ts";
+import type { Binding, RateLimitBinding, WorkerScript } from "../scripts/script.ts";
 
 /**
  * One kind of binding in workerd's protocol: HTTP over the unix socket of one worker process. The binding is selected
@@ -18,5 +18,6 @@ export interface BindingServices {
   r2: BindingService<Extract<Binding, { type: "r2_bucket" }>>;
   d1: BindingService<Extract<Binding, { type: "d1" }>>;
   stream: BindingService<Extract<Binding, { type: "stream" }>>;
+  rateLimit: BindingService<RateLimitBinding>;
   sendEmail: BindingService<Extract<Binding, { type: "send_email" }>>;
 }

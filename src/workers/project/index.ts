@@ -1,4 +1,5 @@
 export { watchedFiles } from "./bundle/build-command.ts";
+export { RATE_LIMIT_NAMESPACE } from "./config/schema.ts";
 export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } from "./bundle/bundler.ts";
 export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat, isoDate } from "./config/compatibility.ts";
 export { readDotEnvFiles } from "./config/dot-env.ts";

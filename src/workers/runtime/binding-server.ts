@@ -4,8 +4,9 @@ import type { Socket } from "node:net";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { readJsonBody, sendError } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
-import type { Binding, WorkerScript } from "../scripts/script.ts";
-import { isRemote, SERVICE_HEADER, serviceName, TAIL_SERVICE } from "./capnp.ts";
+import type { WorkerScript } from "../scripts/script.ts";
+import { SERVICE_HEADER, TAIL_SERVICE } from "./capnp.ts";
+import { isRemote, serviceName, serviceOf } from "./remote-bindings.ts";
 import type { TraceItem } from "./tail-items.ts";
 
 interface BindingServerOptions {
@@ -41,7 +42,10 @@ export async function startBindingServer({
   log,
 }: BindingServerOptions): Promise<SocketServer> {
   const table = new Map<string, Handle>(
-    script.bindings.filter(isRemote).map((binding) => [serviceName(binding), handlerOf(binding, script, services)]),
+    script.bindings.filter(isRemote).map((binding) => {
+      const service = serviceOf(binding, services);
+      return [serviceName(binding), (request, response) => service.handle(request, response, { script, binding })];
+    }),
   );
   table.set(TAIL_SERVICE, async (request, response) => {
     const items = (await readJsonBody(request, TAIL_LIMIT)) as TraceItem[];
@@ -64,25 +68,6 @@ export async function startBindingServer({
       });
     },
   );
-}
-
-function handlerOf(
-  binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "stream" | "send_email" }>,
-  script: WorkerScript,
-  services: BindingServices,
-): Handle {
-  switch (binding.type) {
-    case "kv_namespace":
-      return (request, response) => services.kv.handle(request, response, { script, binding });
-    case "r2_bucket":
-      return (request, response) => services.r2.handle(request, response, { script, binding });
-    case "d1":
-      return (request, response) => services.d1.handle(request, response, { script, binding });
-    case "stream":
-      return (request, response) => services.stream.handle(request, response, { script, binding });
-    case "send_email":
-      return (request, response) => services.sendEmail.handle(request, response, { script, binding });
-  }
 }
 
 /**

@@ -3,12 +3,14 @@ import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
 import { RUN_SCRIPT } from "./inside/shared.ts";
 import {
   MAIL,
+  RATE_LIMIT,
   SCRIPT_RUNNER,
   SEND_EMAIL,
   SERVICE_WORKER,
   STREAM_MODULE,
   type InsideModules,
 } from "./inside-modules.ts";
+import { isRemote, serviceName, type RemoteBinding } from "./remote-bindings.ts";
 
 /** The sockets of one worker process, all in its own folder. */
 export interface Sockets {
@@ -176,22 +178,6 @@ const MODULE_FIELD: Record<WorkerModule["kind"], string> = {
   json: "json",
 };
 
-type RemoteBinding = Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "stream" | "send_email" }>;
-
-export const isRemote = (binding: Binding): binding is RemoteBinding =>
-  binding.type === "kv_namespace" ||
-  binding.type === "r2_bucket" ||
-  binding.type === "d1" ||
-  binding.type === "stream" ||
-  binding.type === "send_email";
-
-/**
- * Identifies a binding in the process configuration and in a header and must therefore be ASCII: derived from the name
- * used in the code, which is unique.
- */
-export const serviceName = (binding: RemoteBinding) =>
-  `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
-
 function bindingConfig(binding: Binding, script: WorkerScript): string {
   const name = `name = ${text(binding.name)}`;
   switch (binding.type) {
@@ -209,11 +195,17 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
     case "d1":
       return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
     case "stream":
-      return `(${name}, wrapped = (moduleName = ${text(STREAM_MODULE)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
+      return wrapped(STREAM_MODULE, binding);
+    case "ratelimit":
+      return wrapped(RATE_LIMIT, binding);
     case "send_email":
-      return `(${name}, wrapped = (moduleName = ${text(SEND_EMAIL)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
+      return wrapped(SEND_EMAIL, binding);
   }
 }
+
+/** A binding made by one of our internal modules, which calls the server. */
+const wrapped = (module: string, binding: RemoteBinding) =>
+  `(name = ${text(binding.name)}, wrapped = (moduleName = ${text(module)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
 
 /** https://developers.cloudflare.com/workers/runtime-apis/bindings/version-metadata/ */
 const versionMetadata = ({ version, uploaded = { at: new Date(), tag: "" } }: WorkerScript) => ({

@@ -22,6 +22,7 @@ const LISTENERS = "./__reelpost_listeners.js";
 export const SERVICE_WORKER = "./__reelpost_service_worker.js";
 export const SEND_EMAIL = "reelpost-internal:send-email";
 export const STREAM_MODULE = "reelpost-internal:stream";
+export const RATE_LIMIT = "reelpost-internal:rate-limit";
 export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
@@ -43,6 +44,7 @@ export function loadInsideModules(): InsideModules {
       { name: "cloudflare-internal:email", source: importing(read("cloudflare-email"), SHARED_INTERNAL) },
       { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
       { name: STREAM_MODULE, source: read("stream") },
+      { name: RATE_LIMIT, source: read("rate-limit") },
       { name: SCRIPT_RUNNER, source: read("run-script") },
     ],
     tail: [
@@ -67,6 +69,7 @@ function readFolder(): Map<string, string> {
     "cloudflare-email",
     "send-email",
     "stream",
+    "rate-limit",
     "tail",
   ];
   if (PUBLISHED)

@@ -48,6 +48,7 @@ export const noServices: BindingServices = {
   r2: unavailable,
   d1: unavailable,
   stream: unavailable,
+  rateLimit: unavailable,
   sendEmail: unavailable,
 };
 

@@ -58,7 +58,7 @@ describe("a script in service-worker format", () => {
         }),
       },
     });
-    runtime = startRuntime({ services: { ...services, sendEmail, stream: noServices.stream } });
+    runtime = startRuntime({ services: { ...noServices, ...services, sendEmail } });
     runtime.onInvocation((invocation) => void invocations.push(invocation));
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     base = `http://127.0.0.1:${(server.address() as { port: number }).port}`;

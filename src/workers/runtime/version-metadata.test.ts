@@ -27,5 +27,5 @@ test("version_metadata contains the id, the tag and the upload time of the versi
   await runtime.deploy({ ...script, version: "v2" });
   const { timestamp, ...rest } = await read();
   assert.deepEqual(rest, { id: "v2", tag: "" });
-  assert.ok(Date.parse(timestamp!) >= before && Date.parse(timestamp!) <= Date.now(), timestamp);
+  assert.ok(Date.parse(timestamp ?? "") >= before && Date.parse(timestamp ?? "") <= Date.now(), String(timestamp));
 });

@@ -22,6 +22,7 @@ const ALL_TYPES: Binding["type"][] = [
   "d1",
   "stream",
   "version_metadata",
+  "ratelimit",
   "send_email",
 ];
 

@@ -49,7 +49,17 @@ export type Binding =
   | { type: "d1"; name: string; id: string }
   | { type: "stream"; name: string }
   | { type: "version_metadata"; name: string }
+  | RateLimitBinding
   | SendEmailBinding;
+
+export interface RateLimitBinding {
+  type: "ratelimit";
+  name: string;
+  /** A positive integer as text. Bindings with the same id share their counts, in all workers of an account. */
+  namespace_id: string;
+  /** At most `limit` calls per key in `period` seconds. */
+  simple: { limit: number; period: 10 | 60 };
+}
 
 export interface SendEmailBinding {
   type: "send_email";

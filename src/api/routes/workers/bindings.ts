@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { Binding, InheritedBinding } from "../../../workers/index.ts";
+import { RATE_LIMIT_NAMESPACE, type Binding, type InheritedBinding } from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const addresses = z.array(z.string()).nullish();
@@ -23,6 +23,21 @@ const FIELDS = {
     .transform(({ bucket_name }) => ({ type: "r2_bucket" as const, bucket_name })),
   d1: d1.transform(({ id, database_id }) => ({ type: "d1" as const, id: (database_id ?? id)! })),
   version_metadata: z.object({}).transform(() => ({ type: "version_metadata" as const })),
+  ratelimit: z
+    .object({
+      namespace_id: z.string().regex(RATE_LIMIT_NAMESPACE),
+      simple: z.object({
+        limit: z.number().int().min(1),
+        period: z.union([z.literal(10), z.literal(60)]),
+        // A longer block after the limit was exceeded is not implemented.
+        mitigation_timeout: z.literal(0).nullish(),
+      }),
+    })
+    .transform(({ namespace_id, simple: { limit, period } }) => ({
+      type: "ratelimit" as const,
+      namespace_id,
+      simple: { limit, period },
+    })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z
     .object({

@@ -47,7 +47,14 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   scope.after(() => events.close());
   const noService = { handle: () => Promise.reject(new Error("no storage in this test")) };
   const runtime = createRuntime({
-    services: { kv: noService, r2: noService, d1: noService, stream: noService, sendEmail: noService },
+    services: {
+      kv: noService,
+      r2: noService,
+      d1: noService,
+      stream: noService,
+      rateLimit: noService,
+      sendEmail: noService,
+    },
     egress: devEgress(),
     ids: randomIds,
     log: silentLog,

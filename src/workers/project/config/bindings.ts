@@ -38,6 +38,7 @@ export function makeBindings(
       id: choose(entry.binding, entry.preview_database_id, entry.database_id),
     })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
+    ...(fields.ratelimits ?? []).map((entry): Binding => ({ type: "ratelimit", ...entry })),
     ...(fields.version_metadata == null
       ? []
       : [{ type: "version_metadata", name: fields.version_metadata.binding } satisfies Binding]),

@@ -28,6 +28,11 @@ const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
     [{ type: "version_metadata", name: "VERSION" }],
     ["VERSION: WorkerVersionMetadata;"],
   ],
+  [
+    { ratelimits: [{ name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }] },
+    [{ type: "ratelimit", name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }],
+    ["LIMITER: RateLimit;"],
+  ],
 ];
 
 for (const [fields, bindings, types] of FIELDS)
@@ -44,6 +49,10 @@ for (const [fields, bindings, types] of FIELDS)
 const REFUSED: [fields: object, message: RegExp][] = [
   [{ version_metadata: { binding: "no name" } }, /"version_metadata.binding" is not a JavaScript name/],
   [{ version_metadata: { binding: "A" }, vars: { A: "a" } }, /duplicate name "A"/],
+  [
+    { ratelimits: [{ name: "A", namespace_id: "x", simple: { limit: 0, period: 30 } }] },
+    /"ratelimits\[0\].namespace_id" is not a positive integer as text: "x"[^]*simple\.limit[^]*simple\.period/,
+  ],
 ];
 
 for (const [fields, message] of REFUSED)

@@ -9,6 +9,9 @@ import { RULE_TYPES } from "./rules.ts";
 
 export const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
+/** `namespace_id` of a rate limit. */
+export const RATE_LIMIT_NAMESPACE = /^[1-9]\d{0,18}$/;
+
 const bindingName = z.string().regex(IDENTIFIER).meta({
   description: "a JavaScript name",
   example: "MY_BINDING",
@@ -81,6 +84,18 @@ const d1Database = z.strictObject({
   migrations_dir: z.string().optional(),
   migrations_pattern: z.string().optional(),
   remote,
+});
+
+const rateLimit = z.strictObject({
+  name: bindingName,
+  namespace_id: z
+    .string()
+    .regex(RATE_LIMIT_NAMESPACE)
+    .meta({ description: "a positive integer as text", example: "1001" }),
+  simple: z.strictObject({
+    limit: z.number().int().min(1).meta({ example: 100 }),
+    period: z.union([z.literal(10), z.literal(60)]).meta({ description: "10 or 60 seconds", example: 60 }),
+  }),
 });
 
 const rule = z.strictObject({
@@ -186,6 +201,7 @@ export const perEnvironment = {
     .strictObject({ binding: bindingName, remote })
     .nullish()
     .meta({ example: { binding: "STREAM" } }),
+  ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
   version_metadata: z
     .strictObject({ binding: bindingName })
     .nullish()
@@ -221,7 +237,6 @@ export const UNSUPPORTED: Record<string, string> = {
   mtls_certificates: "mTLS certificates",
   pages_build_output_dir: "Pages projects",
   pipelines: "Pipelines",
-  ratelimits: "rate limits",
   secrets_store_secrets: "the Secrets Store",
   site: "Workers Sites",
   text_blobs: "text blobs",

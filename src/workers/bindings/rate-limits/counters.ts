@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../../../kernel/index.ts";
+import type { RateLimitBinding } from "../../scripts/script.ts";
+
+interface RateLimitCounters {
+  /** Counts one call; false if the key has reached the limit in the current period. */
+  count(call: { account: string; namespace: string; key: string; simple: RateLimitBinding["simple"] }): boolean;
+}
+
+/** Maximum number of keys per account and period. The oldest one is forgotten for a new one. */
+const MAX_KEYS = 50_000;
+/** Longer keys are stored as their hash. */
+const KEY_LENGTH = 64;
+
+/**
+ * Counts calls in memory, in periods aligned to the clock. Bindings with the same namespace id share their counts, in
+ * all workers of an account.
+ */
+export function createRateLimitCounters(clock: Clock, { mostKeys = MAX_KEYS } = {}): RateLimitCounters {
+  /** By length of the period: its number since the epoch, and the counts of each account in it. */
+  const periods = new Map<number, { number: number; accounts: Map<string, Map<string, number>> }>();
+
+  function countsOf(account: string, seconds: number): Map<string, number> {
+    const number = Math.floor(clock.now() / (seconds * 1000));
+    let period = periods.get(seconds);
+    if (period?.number !== number) periods.set(seconds, (period = { number, accounts: new Map() }));
+    let counts = period.accounts.get(account);
+    if (counts === undefined) period.accounts.set(account, (counts = new Map()));
+    return counts;
+  }
+
+  return {
+    count({ account, namespace, key, simple: { limit, period } }) {
+      const counts = countsOf(account, period);
+      const name = `${namespace}/${key.length > KEY_LENGTH ? createHash("sha256").update(key).digest("base64") : key}`;
+      const before = counts.get(name);
+      if ((before ?? 0) >= limit) return false;
+      if (before === undefined && counts.size >= mostKeys) counts.delete(counts.keys().next().value!);
+      counts.set(name, (before ?? 0) + 1);
+      return true;
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import type { Clock } from "../../../kernel/index.ts";
+import { readJsonBody, sendError, sendJson } from "../http.ts";
+import type { BindingServices } from "../service.ts";
+import { createRateLimitCounters } from "./counters.ts";
+
+/** A key may be a URL or a header value. */
+const BODY_BYTES = 256 * 1024;
+
+/** The server side of `env.X.limit()`. */
+export function createRateLimitService({ clock }: { clock: Clock }): BindingServices["rateLimit"] {
+  const counters = createRateLimitCounters(clock);
+  return {
+    async handle(request, response, { script, binding: { namespace_id: namespace, simple } }) {
+      try {
+        const { key } = (await readJsonBody(request, BODY_BYTES)) as { key: string };
+        sendJson(response, 200, { success: counters.count({ account: script.account ?? "", namespace, key, simple }) });
+      } catch (err) {
+        await sendError(request, response, err);
+      }
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { BindingService, BindingServices } from "../bindings/service.ts";
+import type { Binding } from "../scripts/script.ts";
+
+/** The bindings that call the server, and the service that handles each type. */
+const SERVICES = {
+  kv_namespace: "kv",
+  r2_bucket: "r2",
+  d1: "d1",
+  stream: "stream",
+  send_email: "sendEmail",
+  ratelimit: "rateLimit",
+} as const satisfies Partial<Record<Binding["type"], keyof BindingServices>>;
+
+export type RemoteBinding = Extract<Binding, { type: keyof typeof SERVICES }>;
+
+export const isRemote = (binding: Binding): binding is RemoteBinding => Object.hasOwn(SERVICES, binding.type);
+
+export const serviceOf = ({ type }: RemoteBinding, services: BindingServices): BindingService<RemoteBinding> =>
+  services[SERVICES[type]] as BindingService<RemoteBinding>;
+
+/**
+ * Identifies a binding in the process configuration and in a header and must therefore be ASCII: derived from the name
+ * used in the code, which is unique.
+ */
+export const serviceName = (binding: RemoteBinding) =>
+  `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;

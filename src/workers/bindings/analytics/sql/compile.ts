@@ -1,0 +1,140 @@
+import { pointLimits } from "../limits.ts";
+import { AGGREGATES, type Aggregate } from "./aggregates.ts";
+import { keyOf, type Expression } from "./ast.ts";
+import { FUNCTIONS, shifted } from "./functions.ts";
+import { invalid, startOfInterval, type Compiled, type Scope, type Type, type Value } from "./values.ts";
+
+/** The names and the mode in which expressions are compiled. */
+export interface Context {
+  aliases: ReadonlyMap<string, Expression>;
+  /** False for a query without FROM. */
+  hasPoint: boolean;
+  /** The time of the query in seconds. */
+  now: number;
+  /** Present for expressions on groups: only grouped expressions and aggregates may be read. */
+  groups?: Groups;
+  keep(): void;
+}
+
+export interface Groups {
+  /** The GROUP BY expressions by their key. */
+  keys: ReadonlyMap<string, { index: number; type: Type }>;
+  /** Collects the aggregates of the query. */
+  aggregates: { key: string; aggregate: Aggregate }[];
+}
+
+const BLOB = /^blob([1-9]|1\d|20)$/;
+const DOUBLE = /^double([1-9]|1\d|20)$/;
+
+/** All columns of a point, in the order of `SELECT *`. */
+export const COLUMNS = [
+  "dataset",
+  "timestamp",
+  "_sample_interval",
+  "index1",
+  ...Array.from({ length: pointLimits.blobs }, (_, i) => `blob${i + 1}`),
+  ...Array.from({ length: pointLimits.doubles }, (_, i) => `double${i + 1}`),
+];
+
+const column = (type: Type, of: (scope: Scope) => Value): Compiled => ({ type, constant: false, of });
+const constant = (type: Type, value: Value): Compiled => ({ type, constant: true, of: () => value });
+
+function columnOf(name: string): Compiled | undefined {
+  const blob = BLOB.exec(name)?.[1];
+  if (blob !== undefined) return column("String", ({ point }) => point!.blobs[Number(blob) - 1] ?? "");
+  const double = DOUBLE.exec(name)?.[1];
+  if (double !== undefined) return column("Float64", ({ point }) => point!.doubles[Number(double) - 1] ?? 0);
+  if (name === "index1") return column("String", ({ point }) => point!.index);
+  if (name === "timestamp") return column("DateTime", ({ point }) => Math.floor(point!.at / 1000));
+  // Nothing is sampled: each point represents itself.
+  if (name === "_sample_interval") return column("UInt32", () => 1);
+  if (name === "dataset") return column("String", ({ dataset }) => dataset);
+  return undefined;
+}
+
+/** Checks names and types. Throws invalidQuery. `via`: the aliases that are being replaced. */
+export function compile(expression: Expression, context: Context, via: readonly string[] = []): Compiled {
+  const grouped = context.groups?.keys.get(keyOf(expression));
+  if (grouped !== undefined) return column(grouped.type, ({ keys }) => keys[grouped.index]!);
+  switch (expression.kind) {
+    case "literal":
+      return constant(typeOf(expression.value), expression.value);
+    case "interval":
+      throw invalid("an INTERVAL can only be added to or subtracted from a DateTime");
+    case "name":
+      return compileName(expression.name, context, via);
+    case "call":
+      return compileCall(expression, context, via);
+  }
+}
+
+const typeOf = (value: Value): Type =>
+  typeof value === "string" ? "String" : !Number.isInteger(value) ? "Float64" : value < 0 ? "Int64" : "UInt64";
+
+function compileName(name: string, context: Context, via: readonly string[]): Compiled {
+  const found = columnOf(name);
+  const alias = context.aliases.get(name);
+  const isAlias = alias !== undefined && !via.includes(name);
+  // In a group, `max(timestamp) AS timestamp` takes precedence over the column, which cannot be read there.
+  if (found !== undefined && context.hasPoint && !(isAlias && context.groups !== undefined)) {
+    if (context.groups !== undefined) throw invalid(`the column ${name} is neither in GROUP BY nor in an aggregate`);
+    return found;
+  }
+  if (alias === undefined) throw invalid(`cannot select unknown column: ${name.slice(0, 100)}`);
+  if (!isAlias) throw invalid(`the alias ${name.slice(0, 100)} is defined by itself`);
+  return compile(alias, context, [...via, name]);
+}
+
+function compileCall(
+  { name, args, distinct = false }: Extract<Expression, { kind: "call" }>,
+  context: Context,
+  via: readonly string[],
+): Compiled {
+  const each = (arg: Expression) => compile(arg, context, via);
+  if (name === "now") return constant("DateTime", context.now);
+  if (name === "today") return constant("DateTime", startOfInterval(context.now, { seconds: 86_400, months: 0 }));
+  const interval = args[1]?.kind === "interval" ? args[1] : undefined;
+  if ((name === "+" || name === "-") && interval) return shifted(each(args[0]!), name === "+" ? 1 : -1, interval);
+  if (name === "tostartofinterval") {
+    const at = args[0] && each(args[0]);
+    if (args.length !== 2 || at?.type !== "DateTime" || !interval || interval.seconds + interval.months === 0)
+      throw invalid("toStartOfInterval() takes a DateTime and an INTERVAL that is not 0");
+    return { ...at, of: (scope) => startOfInterval(at.of(scope) as number, interval) };
+  }
+  if (Object.hasOwn(AGGREGATES, name)) return compileAggregate({ name, args, distinct }, context, via);
+  const make = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
+  if (make === undefined) throw invalid(`the function ${name.slice(0, 100)}() is not supported`);
+  if (distinct) throw invalid("DISTINCT is only supported in count()");
+  return make(args.map(each), name);
+}
+
+function compileAggregate(
+  { name, args, distinct }: { name: string; args: Expression[]; distinct: boolean },
+  context: Context,
+  via: readonly string[],
+): Compiled {
+  const { groups, ...rest } = context;
+  if (groups === undefined) throw invalid(`the aggregate ${name}() is not allowed here`);
+  if (distinct && name !== "count") throw invalid("DISTINCT is only supported in count()");
+  const key = JSON.stringify([name, args, distinct]);
+  let index = groups.aggregates.findIndex((known) => known.key === key);
+  if (index < 0) {
+    const compiled = args.map((arg) => compile(arg, rest, via));
+    const aggregate = AGGREGATES[name]!(compiled, { name, distinct, keep: context.keep });
+    index = groups.aggregates.push({ key, aggregate }) - 1;
+  }
+  return column(groups.aggregates[index]!.aggregate.type, ({ aggregates }) => aggregates[index]!);
+}
+
+/** True if the expression contains an aggregate, possibly by an alias. */
+export function hasAggregate(
+  expression: Expression,
+  aliases: Context["aliases"],
+  via: readonly string[] = [],
+): boolean {
+  if (expression.kind === "call")
+    return Object.hasOwn(AGGREGATES, expression.name) || expression.args.some((arg) => hasAggregate(arg, aliases, via));
+  if (expression.kind !== "name" || via.includes(expression.name)) return false;
+  const alias = aliases.get(expression.name);
+  return alias !== undefined && hasAggregate(alias, aliases, [...via, expression.name]);
+}

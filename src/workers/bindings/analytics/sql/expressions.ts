@@ -1,0 +1,143 @@
+import { analyticsErrors } from "../errors.ts";
+import type { Expression } from "./ast.ts";
+import type { TokenReader } from "./reader.ts";
+
+const call = (name: string, ...args: Expression[]): Expression => ({ kind: "call", name, args });
+
+/** An expression, with the usual precedence of operators: OR, AND, NOT, comparison, + -, * / %, unary minus. */
+export const parseExpression = (reader: TokenReader): Expression => reader.nested(() => parseOr(reader));
+
+function parseOr(reader: TokenReader): Expression {
+  let left = parseAnd(reader);
+  while (reader.take("or")) left = call("or", left, parseAnd(reader));
+  return left;
+}
+
+function parseAnd(reader: TokenReader): Expression {
+  let left = parseNot(reader);
+  while (reader.take("and")) left = call("and", left, parseNot(reader));
+  return left;
+}
+
+function parseNot(reader: TokenReader): Expression {
+  return reader.take("not")
+    ? call(
+        "not",
+        reader.nested(() => parseNot(reader)),
+      )
+    : parseComparison(reader);
+}
+
+function parseComparison(reader: TokenReader): Expression {
+  const left = parseSum(reader);
+  const symbol = reader.takeAny(["<=", ">=", "<>", "!=", "=", "<", ">"]);
+  if (symbol !== undefined) return call(symbol === "<>" ? "!=" : symbol, left, parseSum(reader));
+  const negated = reader.take("not");
+  const found = parseWordOperator(left, reader);
+  if (found === undefined && negated) throw reader.unexpected("IN, BETWEEN or LIKE after NOT");
+  return found === undefined ? left : negated ? call("not", found) : found;
+}
+
+function parseWordOperator(left: Expression, reader: TokenReader): Expression | undefined {
+  if (reader.take("in")) {
+    reader.expectSymbol("(");
+    if (reader.peek("select")) throw analyticsErrors.invalidQuery({ reason: "subqueries are not supported" });
+    const values = reader.list(() => parseExpression(reader));
+    reader.expectSymbol(")");
+    return call("in", left, ...values);
+  }
+  if (reader.take("between")) {
+    const low = parseSum(reader);
+    if (!reader.take("and")) throw reader.unexpected("AND of BETWEEN");
+    return call("and", call(">=", left, low), call("<=", left, parseSum(reader)));
+  }
+  if (reader.take("like")) return call("like", left, parseSum(reader));
+  if (reader.take("ilike")) return call("like", call("tolower", left), call("tolower", parseSum(reader)));
+  return undefined;
+}
+
+function parseSum(reader: TokenReader): Expression {
+  let left = parseProduct(reader);
+  for (;;) {
+    const symbol = reader.takeAny(["+", "-", "||"]);
+    if (symbol === undefined) return left;
+    left = call(symbol, left, parseProduct(reader));
+  }
+}
+
+function parseProduct(reader: TokenReader): Expression {
+  let left = parseUnary(reader);
+  for (;;) {
+    const symbol = reader.takeAny(["*", "/", "%"]);
+    if (symbol === undefined) return left;
+    left = call(symbol, left, parseUnary(reader));
+  }
+}
+
+function parseUnary(reader: TokenReader): Expression {
+  if (!reader.takeSymbol("-")) return parsePrimary(reader);
+  const operand = reader.nested(() => parseUnary(reader));
+  return operand.kind === "literal" && typeof operand.value === "number"
+    ? { kind: "literal", value: -operand.value }
+    : call("-", { kind: "literal", value: 0 }, operand);
+}
+
+function parsePrimary(reader: TokenReader): Expression {
+  if (reader.takeSymbol("(")) {
+    if (reader.peek("select")) throw analyticsErrors.invalidQuery({ reason: "subqueries are not supported" });
+    const inner = parseExpression(reader);
+    reader.expectSymbol(")");
+    return inner;
+  }
+  if (reader.peek("case")) throw analyticsErrors.invalidQuery({ reason: "CASE is not supported; use if()" });
+  if (reader.take("interval")) return parseInterval(reader);
+  if (reader.take("true")) return { kind: "literal", value: 1 };
+  if (reader.take("false")) return { kind: "literal", value: 0 };
+  const error = reader.unexpected("an expression");
+  const { kind, text } = reader.next();
+  if (kind === "number") return { kind: "literal", value: Number(text) };
+  if (kind === "string") return { kind: "literal", value: text };
+  if (kind !== "name") throw error;
+  return reader.takeSymbol("(") ? parseCall(text.toLowerCase(), reader) : { kind: "name", name: text };
+}
+
+/** After the opening parenthesis. `quantileExactWeighted(q)(x, w)` has a second list, which is appended. */
+function parseCall(name: string, reader: TokenReader): Expression {
+  if (reader.takeSymbol(")")) return call(name);
+  // count(*) is count().
+  if (reader.takeSymbol("*")) {
+    reader.expectSymbol(")");
+    return call(name);
+  }
+  const distinct = reader.take("distinct");
+  const args = reader.list(() => parseExpression(reader));
+  reader.expectSymbol(")");
+  if (reader.takeSymbol("(")) {
+    args.push(...reader.list(() => parseExpression(reader)));
+    reader.expectSymbol(")");
+  }
+  return { kind: "call", name, args, ...(distinct && { distinct: true }) };
+}
+
+const UNITS: Record<string, { seconds?: number; months?: number }> = {
+  second: { seconds: 1 },
+  minute: { seconds: 60 },
+  hour: { seconds: 3600 },
+  day: { seconds: 86_400 },
+  week: { seconds: 604_800 },
+  month: { months: 1 },
+  quarter: { months: 3 },
+  year: { months: 12 },
+};
+
+/** `INTERVAL '1' DAY` or `INTERVAL 1 DAY`. */
+function parseInterval(reader: TokenReader): Expression {
+  const error = reader.unexpected("a whole number after INTERVAL");
+  const { kind, text } = reader.next();
+  if ((kind !== "string" && kind !== "number") || !/^\s*\d{1,9}\s*$/.test(text)) throw error;
+  const unitError = reader.unexpected(`a unit of an interval (${Object.keys(UNITS).join(", ").toUpperCase()})`);
+  const unit = UNITS[reader.name("a unit of an interval").toLowerCase().replace(/s$/, "")];
+  if (unit === undefined) throw unitError;
+  const count = Number(text);
+  return { kind: "interval", seconds: count * (unit.seconds ?? 0), months: count * (unit.months ?? 0) };
+}

@@ -1,0 +1,206 @@
+import {
+  addMonths,
+  compare,
+  invalid,
+  isInteger,
+  isNumeric,
+  NO_SCOPE,
+  secondsOf,
+  type Compiled,
+  type Type,
+  type Value,
+} from "./values.ts";
+
+/** Operators and scalar functions: checks the types of the arguments and returns the compiled call. */
+type Make = (args: Compiled[], name: string) => Compiled;
+
+/** A call whose value depends on its arguments only. */
+const pure = (type: Type, args: Compiled[], apply: (...values: Value[]) => Value): Compiled => {
+  const of: Compiled["of"] = (scope) => apply(...args.map((arg) => arg.of(scope)));
+  if (!args.every(({ constant }) => constant)) return { type, constant: false, of };
+  const value = of(NO_SCOPE);
+  return { type, constant: true, of: () => value };
+};
+
+const combined = (name: string, [a, b]: Compiled[]) =>
+  invalid(`cannot combine the ${a!.type} and ${b!.type} types with the ${name} operator`);
+
+const arithmetic =
+  (apply: (a: number, b: number) => number, integer: Type | undefined): Make =>
+  (args, name) => {
+    const [a, b] = args as [Compiled, Compiled];
+    const dates = a.type === "DateTime" || b.type === "DateTime";
+    if (a.type === "String" || b.type === "String" || (dates && name !== "-" && name !== "+"))
+      throw combined(name, args);
+    const type = dates
+      ? a.type === b.type
+        ? "Int64"
+        : "DateTime"
+      : integer !== undefined && isInteger(a.type) && isInteger(b.type)
+        ? integer
+        : "Float64";
+    return pure(type, args, (x, y) => apply(x as number, y as number));
+  };
+
+const comparison =
+  (holds: (order: number) => boolean): Make =>
+  (args, name) =>
+    pure("UInt8", alike(args, name), (a, b) => Number(holds(compare(a!, b!))));
+
+/** A text that is compared with a time is a date. */
+function alike(args: Compiled[], name: string): Compiled[] {
+  const dates = args.some(({ type }) => type === "DateTime");
+  const made = dates ? args.map((arg) => (arg.type === "String" ? toDateTime(arg) : arg)) : args;
+  if (made.some(({ type }) => type === "String") && made.some(({ type }) => type !== "String"))
+    throw combined(name, [made[0]!, made.find(({ type }) => (type === "String") !== (made[0]!.type === "String"))!]);
+  return made;
+}
+
+const toDateTime = (arg: Compiled): Compiled =>
+  pure("DateTime", [arg], (value) => (typeof value === "string" ? secondsOf(value) : Math.floor(value)));
+
+const needs =
+  (count: number | [least: number, most: number], types: (type: Type) => boolean, expected: string, make: Make): Make =>
+  (args, name) => {
+    const [least, most] = typeof count === "number" ? [count, count] : count;
+    if (args.length < least || args.length > most)
+      throw invalid(`${name}() takes ${least === most ? least : `${least} to ${most}`} arguments, not ${args.length}`);
+    const wrong = args.find(({ type }) => !types(type));
+    if (wrong !== undefined) throw invalid(`${name}() takes ${expected}, not ${wrong.type}`);
+    return make(args, name);
+  };
+
+const any = () => true;
+const isText = (type: Type) => type === "String";
+const isTime = (type: Type) => type === "DateTime";
+const numbers = (count: number, type: Type, apply: (...values: number[]) => number) =>
+  needs(count, isNumeric, "numbers", (args) => pure(type, args, apply as (...values: Value[]) => Value));
+const texts = (count: number, type: Type, apply: (...values: string[]) => Value) =>
+  needs(count, isText, "strings", (args) => pure(type, args, apply as (...values: Value[]) => Value));
+const times = (type: Type, apply: (date: Date, seconds: number) => number) =>
+  needs(1, isTime, "a DateTime", (args) =>
+    pure(type, args, (at) => apply(new Date((at as number) * 1000), at as number)),
+  );
+const startOf = (seconds: number) => times("DateTime", (_, at) => at - (at % seconds));
+const condition = needs(2, isNumeric, "conditions", (args, name) => logic(args, name));
+const logic: Make = (args, name) =>
+  name === "and"
+    ? {
+        type: "UInt8",
+        constant: args.every(({ constant }) => constant),
+        of: (scope) => Number(Boolean(args[0]!.of(scope)) && Boolean(args[1]!.of(scope))),
+      }
+    : {
+        type: "UInt8",
+        constant: args.every(({ constant }) => constant),
+        of: (scope) => Number(Boolean(args[0]!.of(scope)) || Boolean(args[1]!.of(scope))),
+      };
+
+export const FUNCTIONS: Record<string, Make> = {
+  "+": arithmetic((a, b) => a + b, "UInt64"),
+  "-": arithmetic((a, b) => a - b, "Int64"),
+  "*": arithmetic((a, b) => a * b, "UInt64"),
+  "/": arithmetic((a, b) => a / b, undefined),
+  "%": arithmetic((a, b) => a % b, "UInt64"),
+  "=": comparison((order) => order === 0),
+  "!=": comparison((order) => order !== 0),
+  "<": comparison((order) => order < 0),
+  "<=": comparison((order) => order <= 0),
+  ">": comparison((order) => order > 0),
+  ">=": comparison((order) => order >= 0),
+  "||": texts(2, "String", (a, b) => a! + b!),
+  and: condition,
+  or: condition,
+  not: numbers(1, "UInt8", (value) => Number(value === 0)),
+  in: (args, name) => pure("UInt8", alike(args, name), (value, ...values) => Number(values.includes(value!))),
+  like: texts(2, "UInt8", (text, pattern) => Number(isLike(text!, pattern!))),
+  if: needs(3, any, "values", ([test, yes, no]) => {
+    const [a, b] = alike([yes!, no!], "if") as [Compiled, Compiled];
+    const type = a.type === b.type ? a.type : isNumeric(a.type) ? "Float64" : a.type;
+    const constant = test!.constant && a.constant && b.constant;
+    return { type, constant, of: (scope) => (test!.of(scope) ? a.of(scope) : b.of(scope)) };
+  }),
+  intdiv: numbers(2, "Int64", (a, b) => Math.trunc(a! / b!)),
+  round: needs([1, 2], isNumeric, "numbers", (args) =>
+    pure("Float64", args, (value, digits = 0) => rounded(value as number, digits as number)),
+  ),
+  floor: numbers(1, "Float64", Math.floor),
+  ceil: numbers(1, "Float64", Math.ceil),
+  pow: numbers(2, "Float64", Math.pow),
+  sqrt: numbers(1, "Float64", Math.sqrt),
+  log: numbers(1, "Float64", Math.log),
+  length: texts(1, "UInt64", (text) => Buffer.byteLength(text!)),
+  empty: texts(1, "UInt8", (text) => Number(text === "")),
+  tolower: texts(1, "String", (text) => text!.toLowerCase()),
+  lower: texts(1, "String", (text) => text!.toLowerCase()),
+  toupper: texts(1, "String", (text) => text!.toUpperCase()),
+  upper: texts(1, "String", (text) => text!.toUpperCase()),
+  startswith: texts(2, "UInt8", (text, part) => Number(text!.startsWith(part!))),
+  endswith: texts(2, "UInt8", (text, part) => Number(text!.endsWith(part!))),
+  position: texts(2, "UInt64", (text, part) => text!.indexOf(part!) + 1),
+  substring: needs([2, 3], any, "a string and numbers", ([text, ...range], name) => {
+    if (text!.type !== "String" || range.some(({ type }) => !isNumeric(type)))
+      throw invalid(`${name}() takes a string and numbers`);
+    return pure("String", [text!, ...range], (value, from, count = Infinity) =>
+      (value as string).slice(Math.max(0, Number(from) - 1), Math.max(0, Number(from) - 1) + Number(count)),
+    );
+  }),
+  tostring: needs(1, any, "a value", (args) => pure("String", args, String)),
+  touint32: needs(1, any, "a value", (args) => pure("UInt32", args, (value) => Math.trunc(Number(value)) >>> 0)),
+  todatetime: needs(1, any, "a date", ([arg]) => toDateTime(arg!)),
+  tounixtimestamp: needs(1, any, "a date", ([arg]) => ({ ...toDateTime(arg!), type: "UInt32" })),
+  tostartofminute: startOf(60),
+  tostartoffiveminutes: startOf(300),
+  tostartoftenminutes: startOf(600),
+  tostartoffifteenminutes: startOf(900),
+  tostartofhour: startOf(3600),
+  tostartofday: startOf(86_400),
+  tostartofmonth: times("DateTime", (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1000),
+  tostartofyear: times("DateTime", (date) => Date.UTC(date.getUTCFullYear(), 0) / 1000),
+  toyear: times("UInt32", (date) => date.getUTCFullYear()),
+  tomonth: times("UInt8", (date) => date.getUTCMonth() + 1),
+  todayofmonth: times("UInt8", (date) => date.getUTCDate()),
+  todayofweek: times("UInt8", (date) => date.getUTCDay() || 7),
+  tohour: times("UInt8", (date) => date.getUTCHours()),
+  tominute: times("UInt8", (date) => date.getUTCMinutes()),
+  tosecond: times("UInt8", (date) => date.getUTCSeconds()),
+};
+
+/** A time plus an interval, or minus one if `sign` is -1. */
+export function shifted(
+  time: Compiled,
+  sign: 1 | -1,
+  { seconds, months }: { seconds: number; months: number },
+): Compiled {
+  if (time.type !== "DateTime") throw invalid(`cannot add an INTERVAL to the ${time.type} type`);
+  return pure("DateTime", [time], (at) =>
+    months === 0 ? (at as number) + sign * seconds : addMonths(at as number, sign * months),
+  );
+}
+
+const rounded = (value: number, digits: number) => {
+  const factor = 10 ** Math.trunc(digits);
+  return Math.round(value * factor) / factor;
+};
+
+/** `%` matches any text, `_` one character, `\` escapes both. Linear in practice: only the last `%` is retried. */
+function isLike(text: string, pattern: string): boolean {
+  let at = 0;
+  let p = 0;
+  let retry: { p: number; at: number } | undefined;
+  while (at < text.length) {
+    const escaped = pattern[p] === "\\" && p + 1 < pattern.length;
+    const char = escaped ? pattern[p + 1] : pattern[p];
+    if (!escaped && char === "%") retry = { p: ++p, at };
+    else if (p < pattern.length && ((!escaped && char === "_") || char === text[at])) {
+      p += escaped ? 2 : 1;
+      at++;
+    } else if (retry === undefined) return false;
+    else {
+      p = retry.p;
+      at = ++retry.at;
+    }
+  }
+  while (pattern[p] === "%") p++;
+  return p === pattern.length;
+}

@@ -1,0 +1,108 @@
+import type { UserError } from "../../../../kernel/index.ts";
+import { analyticsErrors } from "../errors.ts";
+import { show, tokensOf, type Token } from "./tokens.ts";
+
+/** Maximum nesting of expressions. */
+const DEPTH = 50;
+
+/** Reads the tokens of a query from left to right. */
+export interface TokenReader {
+  /** True if the next token is this word, without regard to case. */
+  peek(word: string): boolean;
+  peekSymbol(symbol: string): boolean;
+  /** Consumes the words if they are next. */
+  take(...words: string[]): boolean;
+  takeSymbol(symbol: string): boolean;
+  /** Consumes one of the symbols. */
+  takeAny(symbols: readonly string[]): string | undefined;
+  /** Throws invalidQuery if another token is next; `what` describes the expected one. */
+  expectSymbol(symbol: string): void;
+  expectEnd(): void;
+  name(what: string): string;
+  integer(what: string): number;
+  /** The next token, consumed. */
+  next(): Token;
+  /** Items separated by commas. */
+  list<Item>(item: () => Item): Item[];
+  /** Limits the recursion of the parser. */
+  nested<Result>(parse: () => Result): Result;
+  /** The position of the next token, and of the end of the previous one. */
+  position(): number;
+  previousEnd(): number;
+  unexpected(expected: string): UserError;
+}
+
+export function createReader(query: string): TokenReader {
+  const tokens = tokensOf(query);
+  let index = 0;
+  let depth = 0;
+  const token = (ahead = 0) => tokens[Math.min(index + ahead, tokens.length - 1)]!;
+  const isWord = (word: string, ahead = 0) => {
+    const found = token(ahead);
+    return found.kind === "name" && found.quoted === undefined && found.text.toLowerCase() === word;
+  };
+  const isSymbol = (symbol: string) => token().kind === "symbol" && token().text === symbol;
+
+  const reader: TokenReader = {
+    peek: (word) => isWord(word),
+    peekSymbol: isSymbol,
+    take(...words) {
+      if (!words.every((word, i) => isWord(word, i))) return false;
+      index += words.length;
+      return true;
+    },
+    takeSymbol(symbol) {
+      if (!isSymbol(symbol)) return false;
+      index++;
+      return true;
+    },
+    takeAny(symbols) {
+      const found = symbols.find(isSymbol);
+      if (found !== undefined) index++;
+      return found;
+    },
+    expectSymbol(symbol) {
+      if (!reader.takeSymbol(symbol)) throw reader.unexpected(`"${symbol}"`);
+    },
+    expectEnd() {
+      if (token().kind !== "end") throw reader.unexpected("the end of the query");
+    },
+    name(what) {
+      if (token().kind !== "name") throw reader.unexpected(what);
+      return reader.next().text;
+    },
+    integer(what) {
+      const { kind, text } = token();
+      const value = Number(text);
+      if (kind !== "number" || !Number.isSafeInteger(value)) throw reader.unexpected(what);
+      index++;
+      return value;
+    },
+    next: () => tokens[Math.min(index++, tokens.length - 1)]!,
+    list(item) {
+      const items = [item()];
+      while (reader.takeSymbol(",")) items.push(item());
+      return items;
+    },
+    nested(parse) {
+      if (++depth > DEPTH)
+        throw analyticsErrors.invalidQuery({ reason: `expressions are nested more than ${DEPTH} levels deep` });
+      try {
+        return parse();
+      } finally {
+        depth--;
+      }
+    },
+    position: () => token().at,
+    // Trailing spaces and comments between two tokens belong to neither.
+    previousEnd: () => token().at,
+    unexpected(expected) {
+      const { at, kind } = token();
+      const found = kind === "end" ? "the end of the query" : show(query.slice(at));
+      return analyticsErrors.invalidQuery({
+        reason: `syntax error at position ${at + 1}: expected ${expected}, found ${found}`,
+      });
+    },
+  };
+  return reader;
+}

@@ -1,0 +1,158 @@
+import type { AnalyticsLimits } from "../limits.ts";
+import { analyticsErrors } from "../errors.ts";
+import type { StoredPoint } from "../points-table.ts";
+import { keyOf, type Column, type Select } from "./ast.ts";
+import { COLUMNS, compile, hasAggregate, type Context, type Groups } from "./compile.ts";
+import { timeRangeOf, type TimeRange } from "./time-range.ts";
+import { compare, invalid, type Compiled, type Scope, type Type, type Value } from "./values.ts";
+
+export interface Result {
+  columns: { name: string; type: Type }[];
+  rows: Value[][];
+}
+
+interface Source {
+  /** All points in a range of time, oldest first, in pages. */
+  points(dataset: string, range: TimeRange): AsyncIterable<StoredPoint[]>;
+  /** The time of the query in epoch milliseconds. */
+  now: number;
+  limits: Pick<AnalyticsLimits, "rows" | "values">;
+}
+
+/** A row of the result with the values by which it is sorted. */
+interface Sortable {
+  row: Value[];
+  by: Value[];
+}
+
+/** Runs a query. Throws invalidQuery before it reads any point, and resource limits while it reads. */
+export async function runSelect(select: Select, { points, now, limits }: Source): Promise<Result> {
+  const columns = select.columns.flatMap((each) => (each === "*" ? starColumns(select) : [each]));
+  const aliases = new Map(
+    columns.flatMap(({ alias, expression }) => (alias === undefined ? [] : [[alias, expression]])),
+  );
+  let kept = 0;
+  const context: Context = {
+    aliases,
+    hasPoint: select.from !== undefined,
+    now: Math.floor(now / 1000),
+    keep() {
+      if (++kept > limits.values) throw analyticsErrors.tooMuchMemory();
+    },
+  };
+  const where = select.where && compile(select.where, context);
+  const keys = select.groupBy.map((expression) => compile(expression, context));
+  const outputs = [...columns.map(({ expression }) => expression), ...select.orderBy.map(({ by }) => by)];
+  const isGrouped =
+    keys.length > 0 || select.having !== undefined || outputs.some((each) => hasAggregate(each, aliases));
+  const groups: Groups | undefined = isGrouped ? groupsOf(select, keys, context) : undefined;
+  const outer: Context = groups === undefined ? context : { ...context, groups };
+  const having = select.having && compile(select.having, outer);
+  const shown = columns.map(({ expression }) => compile(expression, outer));
+  const order = select.orderBy.map(({ by }) => compile(by, outer));
+  const range = timeRangeOf(select.where, context);
+
+  const matching = scopes(select.from, range, points, where);
+  const wanted = select.limit === undefined ? Infinity : select.limit + select.offset;
+  const rows = createRows(select, wanted, limits.rows);
+  const emit = (scope: Scope) =>
+    rows.add({ row: shown.map((each) => each.of(scope)), by: order.map((each) => each.of(scope)) });
+  if (groups === undefined) {
+    for await (const batch of matching) {
+      for (const scope of batch) emit(scope);
+      if (order.length === 0 && rows.count() >= wanted) break;
+    }
+  } else {
+    for (const scope of await collectGroups(matching, keys, groups, limits.rows))
+      if (having === undefined || having.of(scope)) emit(scope);
+  }
+  return {
+    columns: columns.map(({ name }, i) => ({ name, type: shown[i]!.type })),
+    rows: rows.sorted().slice(select.offset, wanted),
+  };
+}
+
+function starColumns({ from }: Select): Column[] {
+  if (from === undefined) throw invalid("SELECT * needs FROM");
+  return COLUMNS.map((name) => ({ name, alias: undefined, expression: { kind: "name", name } }));
+}
+
+/** An alias in GROUP BY stands for its expression, so that both can be selected. */
+function groupsOf({ groupBy }: Select, keys: Compiled[], { aliases }: Context): Groups {
+  const byKey = new Map<string, { index: number; type: Type }>();
+  for (const [index, expression] of groupBy.entries()) {
+    const { type } = keys[index]!;
+    byKey.set(keyOf(expression), { index, type });
+    const alias = expression.kind === "name" ? aliases.get(expression.name) : undefined;
+    if (alias !== undefined) byKey.set(keyOf(alias), { index, type });
+  }
+  return { keys: byKey, aggregates: [] };
+}
+
+async function* scopes(
+  dataset: string | undefined,
+  range: TimeRange,
+  points: Source["points"],
+  where: Compiled | undefined,
+): AsyncIterable<Scope[]> {
+  const all = dataset === undefined ? [[undefined]] : points(dataset, range);
+  for await (const page of all)
+    yield page
+      .map((point): Scope => ({ point, dataset: dataset ?? "", keys: [], aggregates: [] }))
+      .filter((scope) => where === undefined || Boolean(where.of(scope)));
+}
+
+async function collectGroups(
+  matching: AsyncIterable<Scope[]>,
+  keys: Compiled[],
+  { aggregates }: Groups,
+  most: number,
+): Promise<Scope[]> {
+  const create = () => aggregates.map(({ aggregate }) => aggregate.create());
+  const groups = new Map<string, { keys: Value[]; accumulators: ReturnType<typeof create> }>();
+  // Without GROUP BY there is one group, even of no points.
+  if (keys.length === 0) groups.set("[]", { keys: [], accumulators: create() });
+  for await (const batch of matching)
+    for (const scope of batch) {
+      const values = keys.map((key) => key.of(scope));
+      const name = JSON.stringify(values);
+      let group = groups.get(name);
+      if (group === undefined) {
+        if (groups.size >= most) throw analyticsErrors.tooMuchMemory();
+        groups.set(name, (group = { keys: values, accumulators: create() }));
+      }
+      for (const { add } of group.accumulators) add(scope);
+    }
+  return [...groups.values()].map((group) => ({
+    point: undefined,
+    dataset: "",
+    keys: group.keys,
+    aggregates: group.accumulators.map(({ value }) => value()),
+  }));
+}
+
+/** The rows of a result: at most `most`, or the first ones of a query with LIMIT. */
+function createRows({ orderBy }: Select, wanted: number, most: number) {
+  let rows: Sortable[] = [];
+  const sort = () => {
+    if (orderBy.length === 0) return rows;
+    const signs = orderBy.map(({ descending }) => (descending ? -1 : 1));
+    return rows.sort((a, b) => {
+      for (const [i, sign] of signs.entries()) {
+        const order = compare(a.by[i]!, b.by[i]!);
+        if (order !== 0) return order * sign;
+      }
+      return 0;
+    });
+  };
+  return {
+    count: () => rows.length,
+    add(row: Sortable) {
+      rows.push(row);
+      if (rows.length <= most) return;
+      if (wanted > most / 2) throw analyticsErrors.resultTooLarge();
+      rows = sort().slice(0, wanted);
+    },
+    sorted: () => sort().map(({ row }) => row),
+  };
+}

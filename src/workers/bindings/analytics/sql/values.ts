@@ -1,0 +1,75 @@
+import { analyticsErrors } from "../errors.ts";
+import type { StoredPoint } from "../points-table.ts";
+
+/** The types of the hosted SQL API, named in the metadata of a result. A DateTime is in seconds since the epoch. */
+export type Type = "String" | "Float64" | "UInt64" | "Int64" | "UInt32" | "UInt8" | "DateTime";
+export type Value = string | number;
+
+/** The data that an expression reads. */
+export interface Scope {
+  /** The current point; undefined for a query without FROM, and for groups. */
+  point: StoredPoint | undefined;
+  dataset: string;
+  /** For groups: the values of the GROUP BY expressions, and of the aggregates. */
+  keys: readonly Value[];
+  aggregates: readonly Value[];
+}
+
+/** An expression whose names and types have been checked. */
+export interface Compiled {
+  type: Type;
+  /** True if it reads neither a point nor a group. */
+  constant: boolean;
+  of(scope: Scope): Value;
+}
+
+export const NO_SCOPE: Scope = { point: undefined, dataset: "", keys: [], aggregates: [] };
+
+export const isNumeric = (type: Type) => type !== "String" && type !== "DateTime";
+export const isInteger = (type: Type) => isNumeric(type) && type !== "Float64";
+
+export const invalid = (reason: string) => analyticsErrors.invalidQuery({ reason });
+
+/** Strings before or after each other by UTF-16 code units, numbers by value. */
+export const compare = (a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** `YYYY-MM-DD`, optionally with ` HH:MM:SS`, in UTC. */
+export function secondsOf(text: string): number {
+  const [, date, time = "00:00:00"] = /^\s*(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.\d+)?Z?)?\s*$/.exec(text) ?? [];
+  const at = Date.parse(`${date}T${time}Z`);
+  if (Number.isNaN(at))
+    throw invalid(`"${text.slice(0, 40)}" is not a date; write it as 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM:SS'`);
+  return at / 1000;
+}
+
+/** `YYYY-MM-DD HH:MM:SS` in UTC. */
+export function dateText(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? "1970-01-01 00:00:00" : date.toISOString().slice(0, 19).replace("T", " ");
+}
+
+export function addMonths(seconds: number, months: number): number {
+  const date = new Date(seconds * 1000);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() + months);
+  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, last));
+  return date.getTime() / 1000;
+}
+
+const WEEK = 7 * 86_400;
+/** The first Monday after the epoch. */
+const MONDAY = 4 * 86_400;
+
+/** The start of the interval that contains a time. Intervals begin at the epoch, weeks on Mondays. */
+export function startOfInterval(at: number, { seconds, months }: { seconds: number; months: number }): number {
+  if (months > 0) {
+    const date = new Date(at * 1000);
+    const month = date.getUTCFullYear() * 12 + date.getUTCMonth();
+    const start = month - (month % months);
+    return Date.UTC(Math.floor(start / 12), start % 12) / 1000;
+  }
+  const origin = seconds % WEEK === 0 ? MONDAY : 0;
+  return origin + Math.floor((at - origin) / seconds) * seconds;
+}

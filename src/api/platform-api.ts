@@ -12,6 +12,7 @@ import { createApi } from "./app.ts";
 import { createAccessControl } from "./gate.ts";
 import type { Route } from "./operation.ts";
 import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
+import { analyticsEngineRoutes } from "./routes/analytics-engine.ts";
 import { accountRoutes } from "./routes/accounts.ts";
 import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 import { dnsRecordRoutes } from "./routes/dns-records.ts";
@@ -113,7 +114,7 @@ interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose"
 
 /** All operations, bound to the domains of this process. */
 function routesOf(
-  { accounts, zones, scripts, tails, bindings: { kv, r2, d1 }, mail, stream, lookups }: PlatformModules,
+  { accounts, zones, scripts, tails, bindings: { kv, r2, d1, analytics }, mail, stream, lookups }: PlatformModules,
   { address, publicUrl, workerUrl, diagnose, clock }: RouteOptions,
 ): Route[] {
   return [
@@ -134,6 +135,7 @@ function routesOf(
       ...(publicUrl !== "" && { origin: () => publicUrl.replace(/\/+$/, "") }),
       clock,
     }),
+    ...analyticsEngineRoutes({ analytics }),
     ...emailRoutes(mail, {
       zones,
       clock,

@@ -1,4 +1,5 @@
 import type { Migration } from "../store/index.ts";
+import { analyticsMigrations } from "./bindings/analytics/index.ts";
 import { d1Migrations } from "./bindings/d1/index.ts";
 import { kvMigrations } from "./bindings/kv/index.ts";
 import { r2Migrations } from "./bindings/r2/index.ts";
@@ -12,4 +13,5 @@ export const workersMigrations: readonly Migration[] = [
   ...d1Migrations,
   ...scriptsMigrations,
   ...tailMigrations,
+  ...analyticsMigrations,
 ];

@@ -29,6 +29,7 @@ const TYPES: Record<string, string> = {
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
+  analytics_engine: "Analytics Engine",
   send_email: "send_email",
 };
 
@@ -49,6 +50,8 @@ function valueOf(shown: ShownBinding): string {
       return binding.id;
     case "stream":
       return "the account's videos";
+    case "analytics_engine":
+      return binding.dataset;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

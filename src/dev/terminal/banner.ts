@@ -73,6 +73,7 @@ const KINDS: Record<Binding["type"], string> = {
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
+  analytics_engine: "Analytics Engine",
   send_email: "send email",
 };
 
@@ -92,6 +93,8 @@ function resourceOf(binding: Binding): string {
       return binding.id;
     case "stream":
       return "videos on this machine";
+    case "analytics_engine":
+      return binding.dataset;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

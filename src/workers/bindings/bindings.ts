@@ -12,6 +12,7 @@ import {
   type D1Service,
   type D1Transfers,
 } from "./d1/index.ts";
+import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
@@ -23,6 +24,7 @@ const SWEEP_MS = 10 * 60_000;
 export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream"> {
   kv: KvService;
   r2: R2Service;
+  analytics: BindingServices["analytics"] & Omit<Analytics, "write">;
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
 }
 
@@ -39,6 +41,7 @@ export function createBindings(
   { d1: d1Runs = { files: true, transfers: true } }: BindingsOptions = {},
 ): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
+  const analytics = createAnalytics({ db, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = createD1();
   lifecycle.onStop("kv", async () => {
@@ -50,13 +53,19 @@ export function createBindings(
     await d1.transfers.close();
     await d1.databases.close();
   });
-  const sweeps = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers].map(({ sweep }) =>
-    every(SWEEP_MS, sweep, { name: "storage: sweep", log }),
+  const sweeps = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers, analytics].map(
+    ({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }),
   );
   // Also at start: a crash may have interrupted deletions.
   for (const sweep of sweeps) void sweep.run();
   lifecycle.onStop("sweeps", async () => void (await Promise.all(sweeps.map((sweep) => sweep.stop()))));
-  return { kv, r2, d1, rateLimit: createRateLimitService({ clock }) };
+  return {
+    kv,
+    r2,
+    d1,
+    rateLimit: createRateLimitService({ clock }),
+    analytics: { ...analytics, ...createAnalyticsService({ analytics, log }) },
+  };
 
   function createD1(): Bindings["d1"] {
     const folder = join(directory, "d1");

@@ -19,5 +19,6 @@ export interface BindingServices {
   d1: BindingService<Extract<Binding, { type: "d1" }>>;
   stream: BindingService<Extract<Binding, { type: "stream" }>>;
   rateLimit: BindingService<RateLimitBinding>;
+  analytics: BindingService<Extract<Binding, { type: "analytics_engine" }>>;
   sendEmail: BindingService<Extract<Binding, { type: "send_email" }>>;
 }

@@ -2,6 +2,7 @@ import { supportedDate } from "../project/config/compatibility.ts";
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
 import { RUN_SCRIPT } from "./inside/shared.ts";
 import {
+  ANALYTICS,
   MAIL,
   RATE_LIMIT,
   SCRIPT_RUNNER,
@@ -196,6 +197,8 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
       return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
     case "stream":
       return wrapped(STREAM_MODULE, binding);
+    case "analytics_engine":
+      return wrapped(ANALYTICS, binding);
     case "ratelimit":
       return wrapped(RATE_LIMIT, binding);
     case "send_email":

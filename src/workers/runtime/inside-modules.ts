@@ -23,6 +23,7 @@ export const SERVICE_WORKER = "./__reelpost_service_worker.js";
 export const SEND_EMAIL = "reelpost-internal:send-email";
 export const STREAM_MODULE = "reelpost-internal:stream";
 export const RATE_LIMIT = "reelpost-internal:rate-limit";
+export const ANALYTICS = "reelpost-internal:analytics";
 export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
@@ -45,6 +46,7 @@ export function loadInsideModules(): InsideModules {
       { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
       { name: STREAM_MODULE, source: read("stream") },
       { name: RATE_LIMIT, source: read("rate-limit") },
+      { name: ANALYTICS, source: read("analytics") },
       { name: SCRIPT_RUNNER, source: read("run-script") },
     ],
     tail: [
@@ -70,6 +72,7 @@ function readFolder(): Map<string, string> {
     "send-email",
     "stream",
     "rate-limit",
+    "analytics",
     "tail",
   ];
   if (PUBLISHED)

@@ -9,6 +9,7 @@ const SERVICES = {
   stream: "stream",
   send_email: "sendEmail",
   ratelimit: "rateLimit",
+  analytics_engine: "analytics",
 } as const satisfies Partial<Record<Binding["type"], keyof BindingServices>>;
 
 export type RemoteBinding = Extract<Binding, { type: keyof typeof SERVICES }>;

@@ -49,6 +49,7 @@ export const noServices: BindingServices = {
   d1: unavailable,
   stream: unavailable,
   rateLimit: unavailable,
+  analytics: unavailable,
   sendEmail: unavailable,
 };
 

@@ -23,6 +23,7 @@ const ALL_TYPES: Binding["type"][] = [
   "stream",
   "version_metadata",
   "ratelimit",
+  "analytics_engine",
   "send_email",
 ];
 

@@ -50,6 +50,7 @@ export type Binding =
   | { type: "stream"; name: string }
   | { type: "version_metadata"; name: string }
   | RateLimitBinding
+  | { type: "analytics_engine"; name: string; dataset: string }
   | SendEmailBinding;
 
 export interface RateLimitBinding {

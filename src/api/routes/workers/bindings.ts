@@ -38,6 +38,9 @@ const FIELDS = {
       namespace_id,
       simple: { limit, period },
     })),
+  analytics_engine: z
+    .object({ name: z.string(), dataset: z.string().min(1).max(100).nullish() })
+    .transform(({ name, dataset }) => ({ type: "analytics_engine" as const, dataset: dataset ?? name })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z
     .object({

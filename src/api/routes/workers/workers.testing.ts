@@ -53,6 +53,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
       d1: noService,
       stream: noService,
       rateLimit: noService,
+      analytics: noService,
       sendEmail: noService,
     },
     egress: devEgress(),

@@ -58,18 +58,21 @@ export function howToDeclare(project: Project, name: string, members: readonly s
   return near === undefined ? snippet : `did you mean env.${near}? Otherwise ${snippet}`;
 }
 
-const METHODS: [field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" | "d1_databases", methods: RegExp][] = [
+const METHODS: [
+  field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" | "d1_databases" | "analytics_engine_datasets",
+  methods: RegExp,
+][] = [
   ["send_email", /^send$/],
   ["stream", /^(upload|createDirectUpload|video|videos|watermarks)$/],
   ["d1_databases", /^(prepare|batch|exec|dump|withSession)$/],
   ["r2_buckets", /^(head|createMultipartUpload|resumeMultipartUpload)$/],
+  ["analytics_engine_datasets", /^writeDataPoint$/],
   ["kv_namespaces", /^(getWithMetadata|get|put|list|delete)$/],
 ];
 
 /** Methods of bindings that are not supported. */
 const UNSUPPORTED_METHODS: [product: string, methods: RegExp][] = [
   ["Durable Objects", /^(idFromName|idFromString|newUniqueId|getByName)$/],
-  ["Analytics Engine", /^writeDataPoint$/],
   ["Queues", /^sendBatch$/],
   ["Vectorize", /^(upsert|query|getByIds)$/],
 ];
@@ -93,6 +96,7 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
     kv_namespaces: { binding: name, id },
     r2_buckets: { binding: name, bucket_name: id },
     d1_databases: { binding: name, database_id: id },
+    analytics_engine_datasets: { binding: name, dataset: id },
   };
   const pairs = Object.entries(entries[field]);
   const single = field === "stream";

@@ -38,6 +38,11 @@ export function makeBindings(
       id: choose(entry.binding, entry.preview_database_id, entry.database_id),
     })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
+    ...(fields.analytics_engine_datasets ?? []).map(({ binding: name, dataset = name }): Binding => ({
+      type: "analytics_engine",
+      name,
+      dataset,
+    })),
     ...(fields.ratelimits ?? []).map((entry): Binding => ({ type: "ratelimit", ...entry })),
     ...(fields.version_metadata == null
       ? []

@@ -33,6 +33,14 @@ const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
     [{ type: "ratelimit", name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }],
     ["LIMITER: RateLimit;"],
   ],
+  [
+    { analytics_engine_datasets: [{ binding: "EVENTS", dataset: "events" }, { binding: "OTHER" }] },
+    [
+      { type: "analytics_engine", name: "EVENTS", dataset: "events" },
+      { type: "analytics_engine", name: "OTHER", dataset: "OTHER" },
+    ],
+    ["EVENTS: AnalyticsEngineDataset;", "OTHER: AnalyticsEngineDataset;"],
+  ],
 ];
 
 for (const [fields, bindings, types] of FIELDS)

@@ -98,6 +98,12 @@ const rateLimit = z.strictObject({
   }),
 });
 
+const analyticsDataset = z.strictObject({
+  binding: bindingName,
+  dataset: z.string().min(1).max(100).optional(),
+  remote,
+});
+
 const rule = z.strictObject({
   type: z.enum(RULE_TYPES),
   globs: z.array(z.string().min(1)).meta({ example: ["**/*.md"] }),
@@ -201,6 +207,7 @@ export const perEnvironment = {
     .strictObject({ binding: bindingName, remote })
     .nullish()
     .meta({ example: { binding: "STREAM" } }),
+  analytics_engine_datasets: listOf(analyticsDataset, { binding: "EVENTS", dataset: "events" }),
   ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
   version_metadata: z
     .strictObject({ binding: bindingName })
@@ -224,7 +231,6 @@ export const UNSUPPORTED: Record<string, string> = {
   services: "service bindings",
   ai: "Workers AI",
   ai_search: "AI Search",
-  analytics_engine_datasets: "Analytics Engine",
   assets: "static assets",
   browser: "Browser Rendering",
   containers: "Containers",

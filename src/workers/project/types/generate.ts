@@ -49,6 +49,8 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "StreamBinding";
     case "version_metadata":
       return "WorkerVersionMetadata";
+    case "analytics_engine":
+      return "AnalyticsEngineDataset";
     case "ratelimit":
       return "RateLimit";
     case "secret_text":

@@ -3,3 +3,9 @@ declare module "internal:unsafe-eval" {
   const unsafe: { eval(source: string, name: string): unknown };
   export default unsafe;
 }
+
+/** The functions behind the module `cloudflare:workers`. */
+declare module "cloudflare-internal:workers" {
+  const workers: { waitUntil(work: Promise<unknown>): void };
+  export default workers;
+}

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import { analyticsConformance } from "./analytics.conformance.ts";
+
+onEveryDatabase(analyticsConformance);

@@ -1,0 +1,134 @@
+import { setImmediate } from "node:timers/promises";
+import { systemClock, randomIds, silentLog, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
+import type { Db } from "../../../store/index.ts";
+import { createTtlCache } from "../recently-seen.ts";
+import { analyticsErrors } from "./errors.ts";
+import { DEFAULT_ANALYTICS_LIMITS, type AnalyticsLimits } from "./limits.ts";
+import type { AnalyticsPoint } from "./point.ts";
+import { createPointsTable, type PointsTable, type StoredPoint } from "./points-table.ts";
+import type { Statement } from "./sql/ast.ts";
+import { formatResult } from "./sql/format.ts";
+import { parseQuery } from "./sql/parse.ts";
+import { runSelect, type Result } from "./sql/run.ts";
+import type { TimeRange } from "./sql/time-range.ts";
+
+interface AnalyticsDeps {
+  db: Db;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  limits?: Partial<AnalyticsLimits>;
+}
+
+/** The datasets of Analytics Engine. */
+export interface Analytics {
+  /** Resolves when the point is on disk. Throws tooManyDatasets. */
+  write(account: string, dataset: string, point: AnalyticsPoint): Promise<void>;
+  /** Runs one query of the SQL API. Throws invalidQuery, and 429 errors for resource limits. */
+  query(account: string, sql: string): Promise<{ type: string; text: string }>;
+  /** Deletes expired points. */
+  sweep(): Promise<void>;
+}
+
+/** Points per page of a scan. A page blocks the process for a few milliseconds on SQLite. */
+const PAGE = 1000;
+const SWEEP_BATCH = 1000;
+
+export function createAnalytics({
+  db,
+  clock = systemClock,
+  ids = randomIds,
+  log = silentLog,
+  limits: given,
+}: AnalyticsDeps): Analytics {
+  const limits = { ...DEFAULT_ANALYTICS_LIMITS, ...given };
+  const table = createPointsTable(db);
+  const known = createTtlCache<true>(clock, { freshMs: 60_000 });
+  const adding = new Map<string, Promise<boolean>>();
+  const running = new Map<string, number>();
+
+  /** Concurrent points of a new dataset wait for the same transaction. */
+  async function ensureDataset(account: string, dataset: string): Promise<void> {
+    const key = `${account}/${dataset}`;
+    if (known.get(key) !== undefined) return;
+    let added = adding.get(key);
+    if (added === undefined) {
+      added = table.addDataset(account, dataset, limits.datasets).finally(() => adding.delete(key));
+      adding.set(key, added);
+    }
+    if (!(await added)) throw analyticsErrors.tooManyDatasets({ limit: limits.datasets, dataset });
+    known.add(key, true);
+  }
+
+  async function run(account: string, statement: Statement): Promise<Result> {
+    if (statement.kind === "timezone") return { columns: [{ name: "timezone", type: "String" }], rows: [["Etc/UTC"]] };
+    const datasets = await table.datasets(account);
+    if (statement.kind === "tables")
+      return { columns: [{ name: "dataset", type: "String" }], rows: datasets.map((dataset) => [dataset]) };
+    if (statement.from !== undefined && !datasets.includes(statement.from))
+      throw analyticsErrors.invalidQuery({ reason: `unknown table: ${statement.from.slice(0, 100)}` });
+    const oldest = clock.now() - limits.retentionMs;
+    return runSelect(statement, {
+      points: (dataset, range) =>
+        scan(table, { account, dataset, range: { ...range, from: Math.max(range.from, oldest) } }, limits.queryMs),
+      now: clock.now(),
+      limits,
+    });
+  }
+
+  return {
+    async write(account, dataset, point) {
+      const at = clock.now();
+      await ensureDataset(account, dataset);
+      await table.insert(account, dataset, { ...point, at, id: ids.hex() });
+    },
+
+    async query(account, sql) {
+      const statement = parseQuery(sql);
+      const mine = running.get(account) ?? 0;
+      const all = [...running.values()].reduce((sum, count) => sum + count, 0);
+      if (mine >= limits.queriesPerAccount || all >= limits.queries) throw analyticsErrors.tooManyQueries();
+      running.set(account, mine + 1);
+      try {
+        return formatResult(await run(account, statement), statement.format);
+      } finally {
+        const left = running.get(account)! - 1;
+        if (left === 0) running.delete(account);
+        else running.set(account, left);
+      }
+    },
+
+    async sweep() {
+      const before = clock.now() - limits.retentionMs;
+      let total = 0;
+      let deleted;
+      do {
+        deleted = await table.deleteBefore(before, SWEEP_BATCH);
+        total += deleted;
+        await setImmediate();
+      } while (deleted === SWEEP_BATCH);
+      if (total === 0) return;
+      await table.deleteEmptyDatasets();
+      log.debug({ points: total }, "analytics: deleted expired points");
+    },
+  };
+}
+
+/** Reads all points of a range, oldest first. Throws tooSlow. */
+async function* scan(
+  table: PointsTable,
+  { account, dataset, range }: { account: string; dataset: string; range: TimeRange },
+  patienceMs: number,
+): AsyncGenerator<StoredPoint[]> {
+  const deadline = performance.now() + patienceMs;
+  let after: StoredPoint | undefined;
+  for (;;) {
+    const page = await table.page(account, dataset, { ...range, after }, PAGE);
+    yield page;
+    if (page.length < PAGE) return;
+    if (performance.now() > deadline) throw analyticsErrors.tooSlow();
+    after = page.at(-1);
+    // SQLite reads synchronously: other work runs between two pages.
+    await setImmediate();
+  }
+}

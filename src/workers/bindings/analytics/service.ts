@@ -1,0 +1,29 @@
+import type { Log } from "../../../kernel/index.ts";
+import { readJsonBody, sendError } from "../http.ts";
+import type { BindingServices } from "../service.ts";
+import type { Analytics } from "./analytics.ts";
+import { readPoint } from "./point.ts";
+
+/** A point of maximum size, with every byte of its texts escaped. */
+const POINT_BYTES = 256 * 1024;
+
+/** The server side of `env.X.writeDataPoint()`. */
+export function createAnalyticsService({
+  analytics,
+  log,
+}: {
+  analytics: Pick<Analytics, "write">;
+  log: Log;
+}): BindingServices["analytics"] {
+  return {
+    async handle(request, response, { script, binding: { dataset } }) {
+      try {
+        await analytics.write(script.account ?? "", dataset, readPoint(await readJsonBody(request, POINT_BYTES)));
+        response.writeHead(204).end();
+      } catch (err) {
+        log.warn({ err, script: script.name, dataset }, "analytics: dropped a data point");
+        await sendError(request, response, err);
+      }
+    },
+  };
+}

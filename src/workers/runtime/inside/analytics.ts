@@ -1,0 +1,74 @@
+// An `analytics_engine` binding: runs in the worker's isolate as an internal module and calls the server by plain HTTP.
+// The limits and their errors are those of the hosted binding.
+import workers from "cloudflare-internal:workers";
+
+const MEMBERS = 20;
+const BLOB_BYTES = 16_384;
+const INDEX_BYTES = 96;
+/** Points that are being written. More are dropped: the code does not wait for them. */
+const PENDING = 1000;
+
+const PREFIX = "writeDataPoint(): ";
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+class AnalyticsEngineDataset {
+  #server: Fetcher;
+  #pending = 0;
+
+  constructor(server: Fetcher) {
+    this.#server = server;
+  }
+
+  writeDataPoint(point?: unknown): void {
+    const body = JSON.stringify(checked(point));
+    if (this.#pending >= PENDING) {
+      console.warn(`${PREFIX}dropped, because ${PENDING} data points are being written`);
+      return;
+    }
+    this.#pending++;
+    // The code does not wait for the result, and the response of the worker must not end the write.
+    workers.waitUntil(this.#write(body));
+  }
+
+  async #write(body: string): Promise<void> {
+    try {
+      const response = await this.#server.fetch("http://analytics/", { method: "POST", body });
+      if (!response.ok) console.warn(PREFIX + ((await response.json()) as { error: string }).error);
+    } finally {
+      this.#pending--;
+    }
+  }
+}
+
+function checked(point: unknown) {
+  if (point !== undefined && (typeof point !== "object" || point === null))
+    throw new TypeError(`${PREFIX}the data point is not an object`);
+  const { indexes, blobs, doubles } = (point ?? {}) as Record<string, unknown>;
+  const [index = ""] = texts(indexes, "indexes", 1);
+  if (encoder.encode(index).length > INDEX_BYTES)
+    throw new TypeError(`${PREFIX}Size of indexes[0] exceeds ${INDEX_BYTES} bytes.`);
+  const strings = texts(blobs, "blobs", MEMBERS);
+  if (strings.reduce((sum, text) => sum + encoder.encode(text).length, 0) > BLOB_BYTES)
+    throw new TypeError(`${PREFIX}Cumulative size of blobs exceeds ${BLOB_BYTES} bytes).`);
+  const numbers = list(doubles, "doubles", MEMBERS).map(Number);
+  // JSON has neither NaN nor infinity.
+  return { index, blobs: strings, doubles: numbers.map((value) => (Number.isFinite(value) ? value : 0)) };
+}
+
+const texts = (value: unknown, name: string, most: number): string[] =>
+  list(value, name, most).map((each) => {
+    if (typeof each === "string") return each;
+    if (each === null || each === undefined) return "";
+    if (each instanceof ArrayBuffer || ArrayBuffer.isView(each)) return decoder.decode(each);
+    throw new TypeError(`${PREFIX}${name} must contain strings, ArrayBuffers or null.`);
+  });
+
+function list(value: unknown, name: string, most: number): unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new TypeError(`${PREFIX}${name} is not an array.`);
+  if (value.length > most) throw new TypeError(`${PREFIX}Maximum of ${most} ${name} supported.`);
+  return value;
+}
+
+export default (env: { server: Fetcher }) => new AnalyticsEngineDataset(env.server);

@@ -30,7 +30,12 @@ export async function createColdStart(
   const bindings = createBindings(await openStore(dir, { migrations }, basics), dir, basics);
   const notBound = { handle: () => Promise.reject(new Error("not bound")) };
   const runtime = createRuntime({
-    services: { ...bindings, stream: notBound, sendEmail: notBound },
+    services: {
+      ...bindings,
+      service: { ...notBound, upgrade() {}, connect() {} },
+      stream: notBound,
+      sendEmail: notBound,
+    },
     egress: devEgress(),
     ids: randomIds,
     log: silentLog,

@@ -6,6 +6,7 @@ import { createLocalMail } from "../mail/index.ts";
 import type { Store } from "../store/index.ts";
 import {
   createBindings,
+  createLocalWorkerCalls,
   createWorkerRuntime,
   devEgress,
   meterWorkers,
@@ -99,6 +100,7 @@ export function createDev(
       bindings: createBindings(store, dataDir, basics),
       sendEmail: () => mail.binding,
       stream: () => video.binding,
+      calls: () => createLocalWorkerCalls({ runtime: processes, log }),
       settings,
       dataDirectory: dataDir,
       egress: devEgress(workers.defaultProject.reelpost.egress),

@@ -72,12 +72,13 @@ export async function openModules(
   });
   const own = ownAddressesOf(settings);
   // Workers send mail and use videos, while mail and video deliver events to workers. Set before any worker runs.
-  const late: { mail?: Mail; stream?: Stream } = {};
+  const late: { mail?: Mail; stream?: Stream; calls?: Platform["live"]["calls"] } = {};
   const runtime = createWorkerRuntime(
     {
       bindings,
       sendEmail: () => late.mail!.binding,
       stream: () => late.stream!.binding,
+      calls: () => late.calls!,
       settings,
       dataDirectory: dataDir,
       egress: serveEgress(settings, own),
@@ -99,6 +100,7 @@ export async function openModules(
     },
     basics,
   );
+  late.calls = platform.live.calls;
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const dns = createDns(

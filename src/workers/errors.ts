@@ -140,6 +140,31 @@ export const workerErrors = defineErrors("workers", {
     message: "D1 binding '{binding}' references database '{target}' which was not found.",
     fix: "Create it first, or correct the id.",
   },
+  serviceMissing: {
+    code: 10143,
+    http: 400,
+    message:
+      "Could not resolve service binding '{binding}'. Target script '{target}' not found. Please verify the target script and try again.",
+    fix: "Deploy {target} first, or correct the name in the binding '{binding}'.",
+  },
+  boundWorkerMissing: {
+    code: 10143,
+    http: 404,
+    message: "The Worker {script} of the service binding does not exist or does not run.",
+    fix: "Deploy {script}; in `reelpost dev`, start it too with another --config.",
+  },
+  entrypointMissing: {
+    code: 10144,
+    http: 400,
+    message: "The Worker {script} does not export an entrypoint named {entrypoint}.",
+    fix: "Export a class of that name that extends WorkerEntrypoint, or correct the entrypoint of the binding.",
+  },
+  tooManyEntrypoints: {
+    code: 10145,
+    http: 503,
+    message: "Other Workers call the Worker {script} with more than {limit} entrypoints and props.",
+    fix: "Use fewer different props in the service bindings to {script}.",
+  },
   badSubdomain: {
     code: 10031,
     http: 400,

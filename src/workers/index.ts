@@ -24,6 +24,7 @@ export {
   type D1Transfer,
   type D1Transfers,
 } from "./bindings/d1/index.ts";
+export { createLocalWorkerCalls } from "./bindings/services/runtime-calls.ts";
 export { ANALYTICS_QUERY_BYTES, type Analytics } from "./bindings/analytics/index.ts";
 export {
   createKvService,

@@ -4,6 +4,8 @@ import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createSendEmailService } from "./bindings/send-email/service.ts";
+import type { WorkerCalls } from "./bindings/services/port.ts";
+import { createServiceBindingService } from "./bindings/services/service.ts";
 import { createStreamService } from "./bindings/stream/service.ts";
 import type { SendEmailPort, StreamPort } from "./ports.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
@@ -15,6 +17,8 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   sendEmail(): SendEmailPort;
   /** Executes the operations of stream bindings; called for each. */
   stream(): StreamPort;
+  /** Calls the workers of service bindings; called for each. */
+  calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
   dataDirectory: string;
@@ -22,7 +26,16 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
 
 /** Creates the processes in which workers run, as the settings `workers` specify; `limits` override them. */
 export function createWorkerRuntime(
-  { bindings, sendEmail, stream, settings: { workers }, dataDirectory, limits, ...options }: WorkerRuntimeOptions,
+  {
+    bindings,
+    sendEmail,
+    stream,
+    calls,
+    settings: { workers },
+    dataDirectory,
+    limits,
+    ...options
+  }: WorkerRuntimeOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): WorkerRuntime {
   const runtime = createRuntime({
@@ -35,6 +48,13 @@ export function createWorkerRuntime(
           sendBuilt: (...call) => sendEmail().sendBuilt(...call),
         },
         log,
+      }),
+      service: createServiceBindingService({
+        calls: {
+          fetch: (...call) => calls().fetch(...call),
+          upgrade: (...call) => calls().upgrade(...call),
+          rpc: (...call) => calls().rpc(...call),
+        },
       }),
       stream: createStreamService({ port: { call: (...call) => stream().call(...call) }, log }),
     },

@@ -63,7 +63,7 @@ export function createWorkers(
         .recheck()
         .catch((err: unknown) => log.warn({ err }, "tail: failed to check session tokens, will retry")),
   );
-  const scripts = createScripts({
+  const scripts: ScriptStore = createScripts({
     db,
     objects,
     secrets,
@@ -76,6 +76,7 @@ export function createWorkers(
       kvNamespace: (account, id) => bindings.kv.namespaces.exists(account, id),
       r2Bucket: (account, name) => bindings.r2.bucketList.exists(account, name),
       d1Database: (account, id) => bindings.d1.list.exists(account, id),
+      worker: async (account, name) => (await scripts.get(account, name)) !== undefined,
     },
     accountName: accounts.nameOf,
     limits: { scriptBytes },

@@ -29,6 +29,7 @@ const TYPES: Record<string, string> = {
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
+  service: "worker",
   analytics_engine: "Analytics Engine",
   send_email: "send_email",
 };
@@ -52,6 +53,8 @@ function valueOf(shown: ShownBinding): string {
       return "the account's videos";
     case "analytics_engine":
       return binding.dataset;
+    case "service":
+      return binding.entrypoint === undefined ? binding.service : `${binding.service}#${binding.entrypoint}`;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

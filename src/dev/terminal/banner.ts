@@ -73,6 +73,7 @@ const KINDS: Record<Binding["type"], string> = {
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
+  service: "worker",
   analytics_engine: "Analytics Engine",
   send_email: "send email",
 };
@@ -95,6 +96,8 @@ function resourceOf(binding: Binding): string {
       return "videos on this machine";
     case "analytics_engine":
       return binding.dataset;
+    case "service":
+      return binding.entrypoint === undefined ? binding.service : `${binding.service}#${binding.entrypoint}`;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

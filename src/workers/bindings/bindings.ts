@@ -21,7 +21,7 @@ import type { BindingServices } from "./service.ts";
 const SWEEP_MS = 10 * 60_000;
 
 /** The storage bindings, which the API manages and workers use. */
-export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream"> {
+export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" | "service"> {
   kv: KvService;
   r2: R2Service;
   analytics: BindingServices["analytics"] & Omit<Analytics, "write">;

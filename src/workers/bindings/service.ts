@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Binding, RateLimitBinding, WorkerScript } from "../scripts/script.ts";
+import type { Binding, RateLimitBinding, ServiceBinding, WorkerScript } from "../scripts/script.ts";
+import type { ServiceBindingConnections } from "./services/port.ts";
 
 /**
  * One kind of binding in workerd's protocol: HTTP over the unix socket of one worker process. The binding is selected
@@ -20,5 +21,6 @@ export interface BindingServices {
   stream: BindingService<Extract<Binding, { type: "stream" }>>;
   rateLimit: BindingService<RateLimitBinding>;
   analytics: BindingService<Extract<Binding, { type: "analytics_engine" }>>;
+  service: BindingService<ServiceBinding> & ServiceBindingConnections;
   sendEmail: BindingService<Extract<Binding, { type: "send_email" }>>;
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { UserError, messageOf, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
+import { createWorkerCalls } from "../bindings/services/runtime-calls.ts";
 import { workerErrors } from "../errors.ts";
 import type { InvocationOutcome, WorkerRuntime } from "../runtime/port.ts";
 import { DEPLOYMENTS_TOPIC } from "../scripts/deploying.ts";
@@ -167,6 +168,22 @@ export function createLiveWorkers({
         return failure(err, ref).outcome;
       }
     },
+    calls: createWorkerCalls(
+      async ({ account = "", worker, entrypoint }) => {
+        const resident = await enter({ account, script: worker }, {});
+        try {
+          return {
+            calls: await runtime.entrypoint(resident.key, entrypoint),
+            release: () => residents.release(resident),
+            releaseToConnection: (onRetired) => residents.releaseToConnection(resident, onRetired),
+          };
+        } catch (err) {
+          residents.release(resident);
+          throw err;
+        }
+      },
+      { log },
+    ),
     async startTrial(worker) {
       const scriptId = worker.key!.split("/")[1]!;
       const began = performance.now();

@@ -20,10 +20,10 @@ interface LoadedVersions {
   acquire(version: { key: string; versionId: string; scriptId: string }): LoadedVersion;
   release(resident: LoadedVersion): void;
   /**
-   * Releases it, except for an open connection, which keeps a replaced version loaded only for a short time. Returns the
-   * function to call when the connection ends.
+   * Releases it, except for an open connection, which keeps a replaced version loaded only for a short time. `onRetired` is
+   * called when the version is replaced. Returns the function to call when the connection ends.
    */
-  releaseToConnection(resident: LoadedVersion): () => void;
+  releaseToConnection(resident: LoadedVersion, onRetired?: () => void): () => void;
   /**
    * Starts a version that only this caller knows; it counts as acquired, and is exempt from retire(), until `settle`.
    */
@@ -40,6 +40,8 @@ interface Entry extends LoadedVersion {
   users: number;
   /** Open connections whose requests have been answered: WebSockets. */
   connections: number;
+  /** Called when the version is replaced. */
+  onRetired: Set<() => void>;
   lastUsed: number;
   bytes: number;
   isTrial: boolean;
@@ -72,6 +74,7 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       ...version,
       users: 1,
       connections: 0,
+      onRetired: new Set(),
       lastUsed: clock.now(),
       bytes: 0,
       isTrial,
@@ -146,15 +149,18 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       return found;
     },
     release: (resident) => leave(resident as Entry),
-    releaseToConnection(resident) {
+    releaseToConnection(resident, onRetired) {
       const entry = resident as Entry;
       entry.connections++;
+      if (onRetired !== undefined) entry.onRetired.add(onRetired);
+      if (entry.retired) onRetired?.();
       leave(entry);
       let open = true;
       return () => {
         if (!open) return;
         open = false;
         entry.connections--;
+        if (onRetired !== undefined) entry.onRetired.delete(onRetired);
         entry.lastUsed = clock.now();
         if (entry.retired) removeSoon(entry);
       };
@@ -179,7 +185,9 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       for (const entry of entries.values()) {
         if (entry.scriptId !== scriptId || entry.isTrial) continue;
         entry.retired = !except.has(entry.versionId);
-        if (entry.retired) removeSoon(entry);
+        if (!entry.retired) continue;
+        for (const tell of entry.onRetired) tell();
+        removeSoon(entry);
       }
     },
     scripts: () => [...new Set([...entries.values()].map(({ scriptId }) => scriptId))],

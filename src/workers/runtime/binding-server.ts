@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { chmodSync, chownSync } from "node:fs";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { readJsonBody, sendError } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import { SERVICE_HEADER, TAIL_SERVICE } from "./capnp.ts";
-import { isRemote, serviceName, serviceOf } from "./remote-bindings.ts";
+import { isRemote, rpcHost, serviceName, serviceOf } from "./remote-bindings.ts";
 import type { TraceItem } from "./tail-items.ts";
 
 interface BindingServerOptions {
@@ -53,7 +54,8 @@ export async function startBindingServer({
     onTail(items);
   });
 
-  return listenOnSocket(
+  const bound = script.bindings.filter((binding) => binding.type === "service");
+  const server = await listenOnSocket(
     socket,
     { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     (request, response) => {
@@ -68,6 +70,21 @@ export async function startBindingServer({
       });
     },
   );
+  server.http.on("upgrade", (request: IncomingMessage, connection: Duplex, head: Buffer) => {
+    onActivity();
+    const binding = bound.find((each) => serviceName(each) === request.headers[SERVICE_HEADER]);
+    if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    services.service.upgrade(request, connection, head, { script, binding });
+  });
+  // For RPC, workerd sends CONNECT with only the configured name; connect() in the worker adds a port.
+  server.http.on("connect", (request: IncomingMessage, connection: Duplex, head: Buffer) => {
+    onActivity();
+    const binding = bound.find((each) => rpcHost(each) === request.url);
+    if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    if (head.length > 0) connection.unshift(head);
+    services.service.connect(connection, { script, binding });
+  });
+  return server;
 }
 
 /**

@@ -11,7 +11,9 @@ import {
   STREAM_MODULE,
   type InsideModules,
 } from "./inside-modules.ts";
-import { isRemote, serviceName, type RemoteBinding } from "./remote-bindings.ts";
+import type { Entrypoint } from "./service-calls/entrypoints.ts";
+import { RPC_HOST } from "./service-calls/tunnel.ts";
+import { isRemote, rpcHost, serviceName, type RemoteBinding } from "./remote-bindings.ts";
 
 /** The sockets of one worker process, all in its own folder. */
 export interface Sockets {
@@ -19,6 +21,8 @@ export interface Sockets {
   mail: string;
   /** workerd listens here: requests for the fetch handler. */
   http: string;
+  /** workerd listens here: calls of other workers, one socket for each entrypoint. */
+  services: { address: string; entrypoint: Entrypoint }[];
   /** The server listens here: bindings, actions and tail. */
   bindings: string;
   /** The server listens here: everything the worker fetches. */
@@ -57,15 +61,24 @@ export function generateConfig(
   };
   const remote = (name: string, address: string, options: string) =>
     `(name = ${text(name)}, external = (address = ${text(`unix:${address}`)}, http = (${options})))`;
-  const binding = (name: string) =>
-    remote(name, sockets.bindings, `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]`);
+  const binding = (name: string, more = "") =>
+    remote(
+      name,
+      sockets.bindings,
+      `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]${more}`,
+    );
+  const bound = (each: RemoteBinding) => {
+    const name = serviceName(each);
+    if (each.type !== "service") return binding(name);
+    return binding(name, `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(each))}`);
+  };
 
   const services = [
     `(name = "user", worker = (${userWorker(script, inside, embed)}))`,
     `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [${ownModules(inside.tail, embed)}], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
     remote("egress", sockets.egress, "style = proxy"),
     binding(TAIL_SERVICE),
-    ...script.bindings.filter(isRemote).map((each) => binding(serviceName(each))),
+    ...script.bindings.filter(isRemote).map(bound),
   ];
   const extension = inside.internal.map(
     ({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`,
@@ -77,11 +90,22 @@ const config :Workerd.Config = (
     ${services.join(",\n    ")} ],
   sockets = [
     (name = "mail", address = ${text(`unix:${sockets.mail}`)}, http = (), service = (name = "user", entrypoint = "ReelpostMail")),
-    (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (forwardedProtoHeader = ${text(SCHEME_HEADER)}), service = "user") ],
+    (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (forwardedProtoHeader = ${text(SCHEME_HEADER)}), service = "user")${sockets.services.map(serviceSocket).join("")} ],
   extensions = [(modules = [${extension.join(", ")}])],
 );
 `;
   return { config, files };
+}
+
+/** A socket for requests, and for RPC connections, to one entrypoint. */
+function serviceSocket({ address, entrypoint: { name, props } }: Sockets["services"][number]): string {
+  const designator = [
+    `name = "user"`,
+    ...(name === undefined ? [] : [`entrypoint = ${text(name)}`]),
+    ...(props === undefined ? [] : [`props = (json = ${text(JSON.stringify(props))})`]),
+  ];
+  return `,
+    (name = ${text(address)}, address = ${text(`unix:${address}`)}, http = (forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(RPC_HOST)}), service = (${designator.join(", ")}))`;
 }
 
 type Embed = (content: string | Uint8Array) => string;
@@ -197,6 +221,8 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
       return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
     case "stream":
       return wrapped(STREAM_MODULE, binding);
+    case "service":
+      return `(${name}, service = ${text(serviceName(binding))})`;
     case "analytics_engine":
       return wrapped(ANALYTICS, binding);
     case "ratelimit":

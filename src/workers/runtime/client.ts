@@ -8,5 +8,13 @@ export interface Client {
 
 export type ClientOf = (request: IncomingMessage) => Client;
 
+/** A request by another worker: the address of the original client, if the worker passed its header on. */
+export const workerClient =
+  (schemeHeader: string): ClientOf =>
+  ({ headers }) => ({
+    ip: String(headers["cf-connecting-ip"] ?? ""),
+    scheme: headers[schemeHeader] === "http" ? "http" : "https",
+  });
+
 /** Without proxies: the peer of the connection. */
 export const directClient: ClientOf = ({ socket }) => ({ ip: socket.remoteAddress ?? "", scheme: "http" });

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { answerHeaders, type Site } from "./answer-headers.ts";
-import { SCHEME_HEADER } from "./capnp.ts";
+import { SCHEME_HEADER, SERVICE_HEADER } from "./capnp.ts";
 import type { Client, ClientOf } from "./client.ts";
 import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
 import type { InvocationOutcome } from "./port.ts";
@@ -28,7 +28,15 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 /** Only the server may set these headers. */
-const RESERVED = new Set([DISPATCH_HEADER, META_HEADER, RAY_HEADER, "cf-connecting-ip", "x-real-ip", SCHEME_HEADER]);
+const RESERVED = new Set([
+  DISPATCH_HEADER,
+  META_HEADER,
+  RAY_HEADER,
+  "cf-connecting-ip",
+  "x-real-ip",
+  SCHEME_HEADER,
+  SERVICE_HEADER,
+]);
 
 /** The hosted service allows 128 KB of headers in a response. */
 const MAX_HEADER_BYTES = 256 * 1024;
@@ -222,7 +230,8 @@ function forwardedHeaders(id: string, request: IncomingMessage, { ip, scheme }: 
   // HTTP/1.0 has no Host; workerd would reject the request before it reaches a worker, and no tail would ever end the
   // invocation.
   if (request.headers.host === undefined) headers.push("Host", "localhost");
-  headers.push("CF-Connecting-IP", ip, "X-Real-IP", ip, "CF-Ray", id, SCHEME_HEADER, scheme);
+  if (ip !== "") headers.push("CF-Connecting-IP", ip, "X-Real-IP", ip);
+  headers.push("CF-Ray", id, SCHEME_HEADER, scheme);
   // A request body of unknown length is sent chunked: Node frames it if neither header is present, but only if it knows
   // that there is a body.
   if (request.headers["transfer-encoding"] !== undefined && without === NOTHING)

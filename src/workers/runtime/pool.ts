@@ -14,6 +14,7 @@ import type { IdRange } from "../../kernel/privileges.ts";
 import { createLiveMessages } from "./live-messages.ts";
 import type { Invocation, InvocationOutcome, WorkerRuntime } from "./port.ts";
 import { createRunFolders } from "./run-folders.ts";
+import { createEntrypointLookup } from "./service-calls/entrypoint-lookup.ts";
 import { createSlot, type ScriptSlot } from "./slot.ts";
 import { DEFAULT_LIMITS, type RuntimeLimits } from "./watchdog.ts";
 import type { WorkerProcessDeps, WorkerProcess } from "./worker-process.ts";
@@ -231,6 +232,7 @@ export function createRuntime({
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
       return (await slot.process()).handlers();
     },
+    entrypoint: createEntrypointLookup({ slotOf: (name) => slots.get(name), inTurn }),
     upgrade(name, request, socket, head) {
       // Handles errors before and after the socket has a reader.
       socket.on("error", () => socket.destroy());

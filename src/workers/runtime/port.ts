@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import type { BuiltMail, EmailSendResult } from "../ports.ts";
 import type { WorkerScript } from "../scripts/script.ts";
+import type { Entrypoint } from "./service-calls/entrypoints.ts";
 
 /**
  * Runs deployed scripts in workerd, one process per key (a script's `key`, else its name), started on first use. In the
@@ -34,6 +35,11 @@ export interface WorkerRuntime {
    * worker if it is not running.
    */
   handlers(name: string): Promise<string[]>;
+  /**
+   * An entrypoint for calls of other workers. A process that was started without it is replaced by one with it. Throws
+   * scriptMissing, entrypointMissing.
+   */
+  entrypoint(name: string, entrypoint: Entrypoint): Promise<EntrypointCalls>;
   /** Like fetch(), for `Upgrade` requests (WebSocket). */
   upgrade(name: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
@@ -42,6 +48,20 @@ export interface WorkerRuntime {
    */
   onInvocation(listener: (invocation: Invocation) => void): () => void;
   close(): Promise<void>;
+}
+
+/** One entrypoint of a running process. */
+export interface EntrypointCalls {
+  fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Connects a caller that speaks the RPC of workerd. */
+  rpc(socket: Duplex): RpcTunnel;
+}
+
+export interface RpcTunnel {
+  /** Closes the connection as soon as no call is running, so that the caller connects again, to the current version. */
+  retire(): void;
+  readonly closed: Promise<void>;
 }
 
 export interface InboundMail {

@@ -1,5 +1,5 @@
 import type { BindingService, BindingServices } from "../bindings/service.ts";
-import type { Binding } from "../scripts/script.ts";
+import type { Binding, ServiceBinding } from "../scripts/script.ts";
 
 /** The bindings that call the server, and the service that handles each type. */
 const SERVICES = {
@@ -10,6 +10,7 @@ const SERVICES = {
   send_email: "sendEmail",
   ratelimit: "rateLimit",
   analytics_engine: "analytics",
+  service: "service",
 } as const satisfies Partial<Record<Binding["type"], keyof BindingServices>>;
 
 export type RemoteBinding = Extract<Binding, { type: keyof typeof SERVICES }>;
@@ -25,3 +26,6 @@ export const serviceOf = ({ type }: RemoteBinding, services: BindingServices): B
  */
 export const serviceName = (binding: RemoteBinding) =>
   `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
+
+/** The host of CONNECT requests by which workerd asks for an RPC connection to a service binding: letters and digits. */
+export const rpcHost = ({ name }: ServiceBinding) => `rpc${Buffer.from(name.toWellFormed()).toString("hex")}`;

@@ -49,6 +49,7 @@ export const noServices: BindingServices = {
   d1: unavailable,
   stream: unavailable,
   rateLimit: unavailable,
+  service: { ...unavailable, upgrade() {}, connect() {} },
   analytics: unavailable,
   sendEmail: unavailable,
 };

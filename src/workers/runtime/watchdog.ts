@@ -37,7 +37,7 @@ interface Watched {
   now?(): number;
 }
 
-interface ProcessWatch {
+export interface ProcessWatch {
   /** An invocation begins. A `longLived` one (a WebSocket) is charged only for its last window. */
   begin(options?: { longLived?: boolean }): RunningInvocation;
   /** The process showed activity: it called a binding or sent a fetch. */

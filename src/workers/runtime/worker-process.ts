@@ -17,8 +17,10 @@ import type { Identities } from "./identities.ts";
 import type { Launcher, WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
 import { createHttpPassthrough } from "./passthrough.ts";
-import type { EmailOutcome, InboundMail, Invocation, MailActions, InvocationOutcome } from "./port.ts";
+import type { EmailOutcome, EntrypointCalls, InboundMail, Invocation, MailActions, InvocationOutcome } from "./port.ts";
 import type { RunFolders } from "./run-folders.ts";
+import { DEFAULT_ENTRYPOINT, type Entrypoint } from "./service-calls/entrypoints.ts";
+import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
 import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
@@ -63,7 +65,9 @@ export interface WorkerProcess {
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   handlers(): Promise<string[]>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Resolves when only open WebSockets remain. */
+  /** Undefined if the process was started without it. */
+  entrypoint(wanted: Entrypoint): EntrypointCalls | undefined;
+  /** Resolves when only open WebSockets and idle RPC connections remain. */
   drained(): Promise<void>;
   /** Lets running work complete, for at most `graceMs`, then ends the process. */
   stop(graceMs: number): Promise<void>;
@@ -91,7 +95,17 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
   let scheduledRuns = 0;
   let death: InvocationOutcome | undefined;
 
-  const names: Sockets = { mail: "mail.sock", http: "http.sock", bindings: "bindings.sock", egress: "egress.sock" };
+  const names: Sockets = {
+    mail: "mail.sock",
+    http: "http.sock",
+    services: [DEFAULT_ENTRYPOINT, ...(script.entrypoints ?? [])].map((entrypoint, i) => ({
+      address: `service${i}.sock`,
+      entrypoint,
+    })),
+    bindings: "bindings.sock",
+    egress: "egress.sock",
+  };
+  const listening = [names.mail, names.http, ...names.services.map(({ address }) => address)];
   const { identity, release: releaseIdentity } = identities.acquire(script.account);
   const folder = createFolder();
   const servers: SocketServer[] = [];
@@ -99,7 +113,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
   const onActivity = () => watch?.activity();
   let watch: ReturnType<typeof watchProcess> | undefined;
   try {
-    workerd = launcher.launch(folder, 2, { identity, memoryMb: limits.rssMb });
+    workerd = launcher.launch(folder, listening.length, { identity, memoryMb: limits.rssMb });
     const { pid } = workerd;
     // The top level of a module can loop too. It has a separate limit, because starting workerd also uses CPU time.
     const watched = { usage: () => readProcessUsage(pid), kill };
@@ -131,7 +145,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     await workerd.ready.finally(() => clearTimeout(timer));
     watch.stop();
     watch = watchProcess(watched, limits);
-    for (const name of [names.mail, names.http]) folder.takeSocket(name);
+    for (const name of listening) folder.takeSocket(name);
   } catch (err) {
     workerd?.kill("SIGKILL");
     watch?.stop();
@@ -146,11 +160,20 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     siteOf: (request) => machinery.siteOf(request, script.name),
     findExitCause,
   });
+  const entrypoints = createProcessEntrypoints({
+    sockets: names.services.map(({ address, entrypoint }) => ({ path: folder.socket(address), entrypoint })),
+    invocations,
+    counted,
+    watch: () => watch!,
+    onUsed: () => void (lastUsed = performance.now()),
+    findExitCause,
+  });
   const exited = workerd.exited.then((exit) => {
     death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
     watch!.stop();
     dispatch.close();
     passthrough.close();
+    entrypoints.close();
     invocations.abandon();
     release();
   });
@@ -199,6 +222,8 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     }
   }
 
+  const drained = async () => void (await Promise.all([invocations.drained(), entrypoints.drained()]));
+
   const { pid } = workerd;
   /** The outcome of a dispatch, including failures. */
   async function answerOf(
@@ -231,7 +256,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
   return {
     pid,
     get busy() {
-      return invocations.count;
+      return invocations.count + entrypoints.busy;
     },
     get lastUsed() {
       return lastUsed;
@@ -290,6 +315,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
       return { outcome, ...(exception !== undefined && { exception }) };
     },
     handlers: () => dispatch.handlers(STARTUP_MS),
+    entrypoint: entrypoints.get,
     upgrade(request, socket, head) {
       const invocation = invocations.begin(fetchEvent(request, machinery.client), { lingering: true });
       const running = watch!.begin({ longLived: true });
@@ -299,13 +325,13 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
         invocation.settle({ outcome: "ok" }, { status });
       });
     },
-    drained: () => invocations.drained(),
+    drained,
     async stop(graceMs) {
       retired = true;
       const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
       // A caller that has just been given this process has begun its invocation by the next event loop turn.
       await new Promise((resolve) => void setImmediate(resolve));
-      await Promise.race([invocations.drained(), exited]);
+      await Promise.race([Promise.all([drained(), entrypoints.retire()]), exited]);
       // On SIGTERM workerd accepts no new connections, completes its running requests, and exits.
       workerd.kill("SIGTERM");
       const impatient = setTimeout(() => workerd.kill("SIGKILL"), SIGTERM_PATIENCE_MS);

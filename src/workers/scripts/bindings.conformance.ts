@@ -15,9 +15,14 @@ export function bindingsConformance(engine: TestEngine): void {
         kvNamespace: async (account, id) => account === A && id === "mine",
         r2Bucket: async (_, name) => name === "mine",
         d1Database: async (_, id) => id === "mine",
+        worker: async (account, name) => account === A && name === "mine",
       };
       const { scripts } = await start(engine, t, { targets });
       const bound = (binding: Binding) => scripts.upload(A, "m", uploadOf("fetch", { bindings: [binding] }), author);
+      await assert.rejects(
+        bound({ type: "service", name: "API", service: "other" }),
+        says(10143, /^Could not resolve service binding 'API'\. Target script 'other' not found\./),
+      );
       await assert.rejects(
         bound({ type: "kv_namespace", name: "KV", namespace_id: "other" }),
         says(10041, /^KV namespace 'other' not found\.$/),
@@ -31,6 +36,8 @@ export function bindingsConformance(engine: TestEngine): void {
         says(10181, /^D1 binding 'DB' references database 'other' which was not found\.$/),
       );
       assert.equal(await scripts.get(A, "m"), undefined);
+      await bound({ type: "service", name: "API", service: "mine" });
+      await bound({ type: "service", name: "SELF", service: "m" });
       await bound({ type: "kv_namespace", name: "KV", namespace_id: "mine" });
       await assert.rejects(
         scripts.upload(

@@ -81,7 +81,11 @@ async function inherit(
 }
 
 /** Throws for the first binding to a resource that does not exist in the account. */
-export async function checkTargets(bindings: Binding[], account: string, targets: BindingTargets): Promise<void> {
+export async function checkTargets(
+  bindings: Binding[],
+  { account, name: script }: { account: string; name: string },
+  targets: BindingTargets,
+): Promise<void> {
   for (const binding of bindings) {
     const { name } = binding;
     if (binding.type === "kv_namespace" && !(await targets.kvNamespace(account, binding.namespace_id)))
@@ -90,5 +94,8 @@ export async function checkTargets(bindings: Binding[], account: string, targets
       throw workerErrors.r2BucketMissing({ binding: name, target: binding.bucket_name });
     if (binding.type === "d1" && !(await targets.d1Database(account, binding.id)))
       throw workerErrors.d1DatabaseMissing({ binding: name, target: binding.id });
+    // A worker may call itself, also before its first version exists.
+    if (binding.type === "service" && binding.service !== script && !(await targets.worker(account, binding.service)))
+      throw workerErrors.serviceMissing({ binding: name, target: binding.service });
   }
 }

@@ -24,6 +24,7 @@ const ALL_TYPES: Binding["type"][] = [
   "version_metadata",
   "ratelimit",
   "analytics_engine",
+  "service",
   "send_email",
 ];
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Page, PageRequest } from "../../kernel/index.ts";
+import type { WorkerCalls } from "../bindings/services/port.ts";
 import type { EmailOutcome, InboundMail, MailActions, InvocationOutcome } from "../runtime/port.ts";
 import type { Binding, WorkerModule } from "./script.ts";
 
@@ -109,6 +110,8 @@ export interface LiveWorkers {
   fetch(ref: ScriptRef, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   upgrade(ref: ScriptRef, request: IncomingMessage, socket: Duplex, head: Buffer): void;
   scheduled(ref: ScriptRef, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
+  /** Calls by service bindings of other workers. */
+  readonly calls: WorkerCalls;
   close(): Promise<void>;
 }
 
@@ -229,4 +232,5 @@ export interface BindingTargets {
   kvNamespace(account: string, id: string): Promise<boolean>;
   r2Bucket(account: string, name: string): Promise<boolean>;
   d1Database(account: string, id: string): Promise<boolean>;
+  worker(account: string, name: string): Promise<boolean>;
 }

@@ -1,3 +1,5 @@
+import type { Entrypoint } from "../runtime/service-calls/entrypoints.ts";
+
 /** A worker ready to run: uploaded by a deploy or built by `reelpost dev`. */
 export interface WorkerScript {
   /** The worker's name. */
@@ -22,6 +24,8 @@ export interface WorkerScript {
   compatibilityFlags: string[];
   bindings: Binding[];
   limits?: ScriptLimits;
+  /** Entrypoints that other workers call, in addition to the default export without props. Set by the runtime. */
+  entrypoints?: Entrypoint[];
   /** When the version was uploaded, and its tag ("" for none). Absent in `reelpost dev`. */
   uploaded?: { at: Date; tag: string };
 }
@@ -50,8 +54,19 @@ export type Binding =
   | { type: "stream"; name: string }
   | { type: "version_metadata"; name: string }
   | RateLimitBinding
+  | ServiceBinding
   | { type: "analytics_engine"; name: string; dataset: string }
   | SendEmailBinding;
+
+/** Another worker of the account, or one of its named entrypoints. */
+export interface ServiceBinding {
+  type: "service";
+  name: string;
+  service: string;
+  entrypoint?: string;
+  /** `ctx.props` of the entrypoint. */
+  props?: Record<string, unknown>;
+}
 
 export interface RateLimitBinding {
   type: "ratelimit";

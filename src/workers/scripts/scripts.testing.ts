@@ -38,6 +38,7 @@ export const everyTarget: BindingTargets = {
   kvNamespace: async () => true,
   r2Bucket: async () => true,
   d1Database: async () => true,
+  worker: async () => true,
 };
 
 /**
@@ -67,6 +68,7 @@ export function createFakeRuntime() {
       }
       known.set(script.key!, script);
     },
+    entrypoint: (name) => Promise.reject(workerErrors.scriptMissing({ script: name })),
     async remove(name) {
       if (known.delete(name)) state.removed.push(name);
     },

@@ -140,7 +140,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
   async function attempt(request: VersionRequest, newId: string, written: ModuleRecord[]): Promise<Made | undefined> {
     const base = await baseOf(request, newId);
     const { modules, deploy, ...content } = await request.plan(base);
-    await checkTargets(content.bindings, request.account, targets);
+    await checkTargets(content.bindings, request, targets);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };
     const trial = await live.startTrial(
       workerScriptOf({ ...identity, ...content }, { name: request.name, modules, secrets }),

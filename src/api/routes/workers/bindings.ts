@@ -41,6 +41,18 @@ const FIELDS = {
   analytics_engine: z
     .object({ name: z.string(), dataset: z.string().min(1).max(100).nullish() })
     .transform(({ name, dataset }) => ({ type: "analytics_engine" as const, dataset: dataset ?? name })),
+  service: z
+    .object({
+      service: z.string().min(1),
+      entrypoint: z.string().min(1).nullish(),
+      environment: z.literal("production").nullish(),
+      props: z.record(z.string(), z.unknown()).nullish(),
+    })
+    .transform(({ service, entrypoint, props }) => ({
+      type: "service" as const,
+      service,
+      ...given({ entrypoint, props }),
+    })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z
     .object({

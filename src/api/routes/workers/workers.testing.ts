@@ -24,6 +24,7 @@ const targets: BindingTargets = {
   kvNamespace: async (_account, id) => id !== "missing",
   r2Bucket: async (_account, name) => name !== "missing",
   d1Database: async (_account, id) => id !== "missing",
+  worker: async (_account, name) => name !== "missing",
 };
 
 export interface WorkersApi extends TestApi {
@@ -53,6 +54,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
       d1: noService,
       stream: noService,
       rateLimit: noService,
+      service: { ...noService, upgrade() {}, connect() {} },
       analytics: noService,
       sendEmail: noService,
     },

@@ -38,6 +38,13 @@ export function makeBindings(
       id: choose(entry.binding, entry.preview_database_id, entry.database_id),
     })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
+    ...(fields.services ?? []).map(({ binding: name, service, entrypoint, props }): Binding => ({
+      type: "service",
+      name,
+      service,
+      ...(entrypoint !== undefined && { entrypoint }),
+      ...(props !== undefined && { props }),
+    })),
     ...(fields.analytics_engine_datasets ?? []).map(({ binding: name, dataset = name }): Binding => ({
       type: "analytics_engine",
       name,

@@ -86,6 +86,7 @@ function checkSendEmail(document: ConfigDocument): Problem[] {
 const NAMED_LISTS: [field: string, key: string][] = [
   ["send_email", "name"],
   ["ratelimits", "name"],
+  ["services", "binding"],
   ["analytics_engine_datasets", "binding"],
   ["kv_namespaces", "binding"],
   ["r2_buckets", "binding"],

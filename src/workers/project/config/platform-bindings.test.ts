@@ -41,6 +41,19 @@ const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
     ],
     ["EVENTS: AnalyticsEngineDataset;", "OTHER: AnalyticsEngineDataset;"],
   ],
+  [
+    {
+      services: [
+        { binding: "API", service: "api", environment: "production" },
+        { binding: "ADMIN", service: "api", entrypoint: "Admin", props: { role: "owner" } },
+      ],
+    },
+    [
+      { type: "service", name: "API", service: "api" },
+      { type: "service", name: "ADMIN", service: "api", entrypoint: "Admin", props: { role: "owner" } },
+    ],
+    ["API: Fetcher;", "ADMIN: Fetcher;"],
+  ],
 ];
 
 for (const [fields, bindings, types] of FIELDS)
@@ -60,6 +73,10 @@ const REFUSED: [fields: object, message: RegExp][] = [
   [
     { ratelimits: [{ name: "A", namespace_id: "x", simple: { limit: 0, period: 30 } }] },
     /"ratelimits\[0\].namespace_id" is not a positive integer as text: "x"[^]*simple\.limit[^]*simple\.period/,
+  ],
+  [
+    { services: [{ binding: "A", service: "a", environment: "staging" }] },
+    /"services\[0\].environment" should be one of "production", but is "staging"[^]*name the worker of the environment in "service"/,
   ],
 ];
 

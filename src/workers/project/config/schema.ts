@@ -98,6 +98,18 @@ const rateLimit = z.strictObject({
   }),
 });
 
+const service = z.strictObject({
+  binding: bindingName,
+  service: workerName,
+  entrypoint: z.string().regex(IDENTIFIER).optional().meta({ description: "a JavaScript name", example: "Admin" }),
+  environment: z
+    .literal("production")
+    .optional()
+    .meta({ description: '"production"', fix: 'name the worker of the environment in "service", as in "api-staging"' }),
+  props: z.record(z.string(), z.json()).optional(),
+  remote,
+});
+
 const analyticsDataset = z.strictObject({
   binding: bindingName,
   dataset: z.string().min(1).max(100).optional(),
@@ -207,6 +219,7 @@ export const perEnvironment = {
     .strictObject({ binding: bindingName, remote })
     .nullish()
     .meta({ example: { binding: "STREAM" } }),
+  services: listOf(service, { binding: "API", service: "api" }),
   analytics_engine_datasets: listOf(analyticsDataset, { binding: "EVENTS", dataset: "events" }),
   ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
   version_metadata: z
@@ -228,7 +241,6 @@ export const perEnvironment = {
 export const UNSUPPORTED: Record<string, string> = {
   durable_objects: "Durable Objects",
   queues: "Queues",
-  services: "service bindings",
   ai: "Workers AI",
   ai_search: "AI Search",
   assets: "static assets",

@@ -49,6 +49,8 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "StreamBinding";
     case "version_metadata":
       return "WorkerVersionMetadata";
+    case "service":
+      return "Fetcher";
     case "analytics_engine":
       return "AnalyticsEngineDataset";
     case "ratelimit":

@@ -1,0 +1,34 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { ServiceBinding, WorkerScript } from "../../scripts/script.ts";
+import type { Entrypoint } from "../../runtime/service-calls/entrypoints.ts";
+
+/** The worker that a service binding calls. */
+export interface ServiceTarget {
+  /** 32 hex digits; absent in `reelpost dev`, which has no accounts. */
+  account?: string;
+  worker: string;
+  entrypoint: Entrypoint;
+}
+
+/** Calls of workers by other workers of the same account. None of the methods rejects or throws. */
+export interface WorkerCalls {
+  /** Resolves when the response has ended. */
+  fetch(target: ServiceTarget, request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Like fetch(), for `Upgrade` requests (WebSocket). */
+  upgrade(target: ServiceTarget, request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Connects a caller that speaks the RPC of workerd. */
+  rpc(target: ServiceTarget, socket: Duplex): void;
+}
+
+/** The methods of a service binding in addition to requests. */
+export interface ServiceBindingConnections {
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: ServiceCaller): void;
+  /** A request for an RPC connection. */
+  connect(socket: Duplex, caller: ServiceCaller): void;
+}
+
+interface ServiceCaller {
+  script: WorkerScript;
+  binding: ServiceBinding;
+}

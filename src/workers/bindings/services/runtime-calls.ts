@@ -1,0 +1,87 @@
+import { messageOf, UserError, type Log } from "../../../kernel/index.ts";
+import { workerErrors } from "../../errors.ts";
+import type { EntrypointCalls, WorkerRuntime } from "../../runtime/port.ts";
+import { refuseTunnel } from "../../runtime/service-calls/tunnel.ts";
+import type { ServiceTarget, WorkerCalls } from "./port.ts";
+
+/** A worker that is ready to be called. */
+interface ReadyWorker {
+  calls: EntrypointCalls;
+  /** Call when the request has ended. */
+  release(): void;
+  /**
+   * Releases it, except for an open connection. `onRetired` is called when the version is replaced. Returns the function to
+   * call when the connection ends.
+   */
+  releaseToConnection(onRetired: () => void): () => void;
+}
+
+/** Service calls to the workers that `find` returns. An error of `find` becomes the response. */
+export function createWorkerCalls(
+  find: (target: ServiceTarget) => Promise<ReadyWorker>,
+  { log }: { log: Log },
+): WorkerCalls {
+  const failed = (err: unknown, { worker, account }: ServiceTarget): string => {
+    const isMissing = err instanceof UserError && err.domain === "workers" && err.kind === "scriptMissing";
+    const message = messageOf(isMissing ? workerErrors.boundWorkerMissing({ script: worker }) : err);
+    log.warn({ err, worker, account }, `workers: a service binding failed: ${message}`);
+    return message;
+  };
+  return {
+    async fetch(target, request, response) {
+      let ready: ReadyWorker;
+      try {
+        ready = await find(target);
+      } catch (err) {
+        request.resume();
+        response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${failed(err, target)}\n`);
+        return;
+      }
+      await ready.calls.fetch(request, response).finally(ready.release);
+    },
+    upgrade(target, request, socket, head) {
+      socket.on("error", () => socket.destroy());
+      find(target).then(
+        ({ calls, releaseToConnection }) => {
+          const left = releaseToConnection(() => {});
+          if (socket.destroyed) return left();
+          socket.once("close", left);
+          calls.upgrade(request, socket, head);
+        },
+        (err: unknown) => {
+          failed(err, target);
+          socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        },
+      );
+    },
+    rpc(target, socket) {
+      socket.on("error", () => socket.destroy());
+      find(target).then(
+        ({ calls, releaseToConnection }) => {
+          if (socket.destroyed) return releaseToConnection(() => {})();
+          const tunnel = calls.rpc(socket);
+          void tunnel.closed.then(releaseToConnection(() => tunnel.retire()));
+        },
+        (err: unknown) => refuseTunnel(socket, failed(err, target)),
+      );
+    },
+  };
+}
+
+/** Calls of the workers of `reelpost dev`, by name. */
+export const createLocalWorkerCalls = ({
+  runtime,
+  log,
+}: {
+  runtime: Pick<WorkerRuntime, "entrypoint">;
+  log: Log;
+}): WorkerCalls =>
+  createWorkerCalls(
+    async ({ worker, entrypoint }) => ({
+      calls: await runtime.entrypoint(worker, entrypoint),
+      release() {},
+      // A replaced process retires its connections itself.
+      releaseToConnection: () => () => {},
+    }),
+    { log },
+  );

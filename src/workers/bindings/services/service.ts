@@ -1,0 +1,72 @@
+import { refuseTunnel } from "../../runtime/service-calls/tunnel.ts";
+import type { ServiceBinding, WorkerScript } from "../../scripts/script.ts";
+import type { BindingServices } from "../service.ts";
+import type { ServiceTarget, WorkerCalls } from "./port.ts";
+
+/**
+ * Maximum number of concurrent calls of one worker to others. Workers that call each other in circles reach it, and
+ * not the limits of the machine.
+ */
+const MAX_CALLS = 256;
+
+/** The server side of a service binding: passes requests and RPC connections to the bound worker. */
+export function createServiceBindingService({
+  calls,
+  mostCalls = MAX_CALLS,
+}: {
+  calls: WorkerCalls;
+  mostCalls?: number;
+}): BindingServices["service"] {
+  const running = new Map<string, number>();
+
+  /** Returns the function that ends the call; undefined if the worker has too many. */
+  function begin({ key, name }: WorkerScript): (() => void) | undefined {
+    const caller = key ?? name;
+    const count = running.get(caller) ?? 0;
+    if (count >= mostCalls) return undefined;
+    running.set(caller, count + 1);
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      const left = running.get(caller)! - 1;
+      if (left === 0) running.delete(caller);
+      else running.set(caller, left);
+    };
+  }
+  const tooMany = ({ name }: WorkerScript) => `The Worker ${name} has ${mostCalls} calls of service bindings running.`;
+
+  return {
+    async handle(request, response, { script, binding }) {
+      const end = begin(script);
+      if (end === undefined) {
+        request.resume();
+        return void response.writeHead(503, { "content-type": "text/plain" }).end(`${tooMany(script)}\n`);
+      }
+      await calls.fetch(targetOf(script, binding), request, response).finally(end);
+    },
+    upgrade(request, socket, head, { script, binding }) {
+      const end = begin(script);
+      if (end === undefined) return void socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
+      // Two pipelines and their owners listen to it.
+      socket.setMaxListeners(20).once("close", end);
+      calls.upgrade(targetOf(script, binding), request, socket, head);
+    },
+    connect(socket, { script, binding }) {
+      const end = begin(script);
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      if (end === undefined) return refuseTunnel(socket, tooMany(script));
+      socket.once("close", end);
+      calls.rpc(targetOf(script, binding), socket);
+    },
+  };
+}
+
+const targetOf = ({ account }: WorkerScript, { service, entrypoint, props }: ServiceBinding): ServiceTarget => ({
+  ...(account !== undefined && { account }),
+  worker: service,
+  entrypoint: {
+    ...(entrypoint !== undefined && entrypoint !== "default" && { name: entrypoint }),
+    ...(props !== undefined && { props }),
+  },
+});

@@ -1,0 +1,100 @@
+import type { Duplex } from "node:stream";
+import { SCHEME_HEADER } from "../capnp.ts";
+import { workerClient } from "../client.ts";
+import { fetchEvent } from "../fetch-event.ts";
+import type { createInvocations } from "../invocations.ts";
+import { createHttpPassthrough } from "../passthrough.ts";
+import type { EntrypointCalls, InvocationOutcome, RpcTunnel } from "../port.ts";
+import type { ProcessWatch } from "../watchdog.ts";
+import { entrypointKey, type Entrypoint } from "./entrypoints.ts";
+import { openTunnel } from "./tunnel.ts";
+
+interface Options {
+  sockets: { path: string; entrypoint: Entrypoint }[];
+  invocations: ReturnType<typeof createInvocations>;
+  /** Counts a running invocation. */
+  counted<Result>(run: () => Promise<Result>): Promise<Result>;
+  watch(): ProcessWatch;
+  onUsed(): void;
+  findExitCause(err: unknown): Promise<InvocationOutcome>;
+}
+
+const client = workerClient(SCHEME_HEADER);
+
+/** The entrypoints of one process that other workers call. */
+export function createProcessEntrypoints({ sockets, invocations, counted, watch, onUsed, findExitCause }: Options) {
+  const tunnels = new Set<RpcTunnel>();
+  /** RPC connections with running calls. */
+  let busy = 0;
+  let retired = false;
+  let onDrained: (() => void)[] = [];
+
+  const calls = new Map(sockets.map((socket) => [entrypointKey(socket.entrypoint), callsOf(socket.path)]));
+
+  function callsOf(socketPath: string): EntrypointCalls & { close(): void } {
+    const passthrough = createHttpPassthrough({ socketPath, client, siteOf: () => undefined, findExitCause });
+    return {
+      async fetch(request, response) {
+        const invocation = invocations.begin(fetchEvent(request, client));
+        const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
+        invocation.settle(outcome, { status: response.statusCode });
+        return outcome;
+      },
+      upgrade(request, socket, head) {
+        const invocation = invocations.begin(fetchEvent(request, client), { lingering: true });
+        const running = watch().begin({ longLived: true });
+        void passthrough.upgrade(invocation.id, request, socket, head, running.answered).then((status) => {
+          onUsed();
+          running.ended();
+          invocation.settle({ outcome: "ok" }, { status });
+        });
+      },
+      rpc: (caller) => addTunnel(caller, socketPath),
+      close: () => passthrough.close(),
+    };
+  }
+
+  function addTunnel(caller: Duplex, socketPath: string): RpcTunnel {
+    let running: ReturnType<ProcessWatch["begin"]> | undefined;
+    const tunnel = openTunnel({
+      caller,
+      socketPath,
+      onBusy() {
+        busy++;
+        onUsed();
+        running = watch().begin({ longLived: true });
+      },
+      onIdle() {
+        busy--;
+        onUsed();
+        running?.ended();
+        if (busy > 0) return;
+        for (const tell of onDrained) tell();
+        onDrained = [];
+      },
+    });
+    tunnels.add(tunnel);
+    void tunnel.closed.then(() => tunnels.delete(tunnel));
+    if (retired) tunnel.retire();
+    return tunnel;
+  }
+
+  return {
+    get: (wanted: Entrypoint): EntrypointCalls | undefined => calls.get(entrypointKey(wanted)),
+    get busy() {
+      return busy;
+    },
+    /** Resolves when no RPC call is running. */
+    drained: (): Promise<void> =>
+      busy === 0 ? Promise.resolve() : new Promise((resolve) => void onDrained.push(resolve)),
+    /** Closes RPC connections as they become idle; resolves when all are closed. */
+    async retire(): Promise<void> {
+      retired = true;
+      for (const tunnel of tunnels) tunnel.retire();
+      await Promise.all([...tunnels].map(({ closed }) => closed));
+    },
+    close() {
+      for (const each of calls.values()) each.close();
+    },
+  };
+}

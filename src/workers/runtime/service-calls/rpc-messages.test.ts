@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { abortMessage, createMessageReader } from "./rpc-messages.ts";
+
+/** A message of this kind: one segment with the root pointer, the union, and more words; or an additional segment. */
+function message(kind: number, { words = 4, segments = 1, offset = 0 } = {}): Buffer {
+  const table = Math.ceil((1 + segments) / 2) * 8;
+  const bytes = Buffer.alloc(table + (2 + offset + words * segments) * 8);
+  bytes.writeUInt32LE(segments - 1, 0);
+  for (let i = 0; i < segments; i++) bytes.writeUInt32LE(i === 0 ? 2 + offset + words : words, 4 + 4 * i);
+  bytes.writeUInt32LE(offset << 2, table);
+  bytes.writeUInt16LE(1, table + 4);
+  bytes.writeUInt16LE(kind, table + 8 + offset * 8);
+  return bytes;
+}
+
+const [CALL, RETURN, FINISH, BOOTSTRAP] = [2, 3, 4, 8];
+
+function read(chunks: Iterable<Buffer>): string {
+  let seen = "";
+  const reader = createMessageReader({ call: () => void (seen += "c"), answer: () => void (seen += "a") });
+  for (const chunk of chunks) reader(chunk);
+  return seen;
+}
+
+test("counts calls and answers, wherever the stream is split", () => {
+  const stream = Buffer.concat([
+    message(BOOTSTRAP),
+    message(CALL, { words: 300 }),
+    message(FINISH),
+    message(CALL, { segments: 4, offset: 3 }),
+    message(RETURN, { segments: 2 }),
+    abortMessage("x"),
+    message(RETURN),
+  ]);
+  for (const size of [1, 3, 7, 8, 9, 100, stream.length]) {
+    const chunks = Array.from({ length: Math.ceil(stream.length / size) }, (_, i) =>
+      stream.subarray(i * size, (i + 1) * size),
+    );
+    assert.equal(read(chunks), "cccaa", `chunks of ${size}`);
+  }
+});
+
+test("ignores messages that are malformed or too short for their root", () => {
+  const wild = message(CALL);
+  wild.writeInt32LE(0x7fff_fff0, 8);
+  const backwards = message(CALL);
+  backwards.writeInt32LE(-4 << 2, 8);
+  assert.equal(read([wild, backwards, Buffer.from([0, 0, 0, 0, 0, 0, 0, 0]), message(CALL)]), "c");
+  assert.equal(read([Buffer.alloc(100, 0xff), message(CALL)]), "");
+});

@@ -1,0 +1,82 @@
+/**
+ * The messages of the Cap'n Proto RPC protocol, as far as they are needed to see whether calls are running:
+ * https://github.com/capnproto/capnproto/blob/v2/c%2B%2B/src/capnp/rpc.capnp (struct Message),
+ * https://capnproto.org/encoding.html (framing and pointers).
+ */
+
+const WORD = 8;
+/** Values of the union in Message. */
+const CALL = 2;
+const RETURN = 3;
+const BOOTSTRAP = 8;
+/** workerd limits messages to 64 MiB. */
+const MAX_SEGMENTS = 512;
+
+/** Reads one direction of a connection and reports each message that changes the number of running calls. */
+export function createMessageReader(on: { call(): void; answer(): void }): (chunk: Buffer) => void {
+  /** The beginning of a message: its segment table and its first words. */
+  let head: Buffer = Buffer.alloc(0);
+  /** Remaining bytes of a message whose kind is known. */
+  let skip = 0;
+  let lost = false;
+  return (chunk) => {
+    while (chunk.length > 0 && !lost) {
+      if (skip > 0) {
+        const skipped = Math.min(skip, chunk.length);
+        skip -= skipped;
+        chunk = chunk.subarray(skipped);
+        continue;
+      }
+      head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
+      const message = readHead(head);
+      if (message === "invalid") return void (lost = true);
+      if (message === "incomplete") return void (head = Buffer.from(head));
+      if (message.kind === CALL || message.kind === BOOTSTRAP) on.call();
+      if (message.kind === RETURN) on.answer();
+      chunk = head.subarray(Math.min(message.bytes, head.length));
+      skip = Math.max(0, message.bytes - head.length);
+      head = Buffer.alloc(0);
+    }
+  };
+}
+
+function readHead(head: Buffer): { kind: number; bytes: number } | "incomplete" | "invalid" {
+  if (head.length < WORD) return "incomplete";
+  const segments = head.readUInt32LE(0) + 1;
+  if (segments > MAX_SEGMENTS) return "invalid";
+  const table = Math.ceil((1 + segments) / 2) * WORD;
+  if (head.length < table) return "incomplete";
+  let words = 0;
+  for (let i = 0; i < segments; i++) words += head.readUInt32LE(4 + 4 * i);
+  const bytes = table + words * WORD;
+  if (words < 2) return { kind: -1, bytes };
+  if (head.length < table + WORD) return "incomplete";
+  const pointer = head.readInt32LE(table);
+  // A root in another segment: no implementation writes one for such small structs.
+  if ((pointer & 3) !== 0) return { kind: -1, bytes };
+  const data = table + WORD + (pointer >> 2) * WORD;
+  if (data < table || data + 2 > table + head.readUInt32LE(4) * WORD) return { kind: -1, bytes };
+  if (head.length < data + 2) return "incomplete";
+  return { kind: head.readUInt16LE(data), bytes };
+}
+
+/** An Abort message: the caller's pending calls reject with an Error of this text. */
+export function abortMessage(message: string): Buffer {
+  // The prefix makes workerd pass the text on to JavaScript instead of an internal error.
+  const text = Buffer.from(`jsg.Error: ${message.toWellFormed()}\0`);
+  const size = 6 + Math.ceil(text.length / WORD);
+  const bytes = Buffer.alloc(WORD + size * WORD);
+  const structPointer = (at: number, data: number, pointers: number) => {
+    bytes.writeUInt16LE(data, at + 4);
+    bytes.writeUInt16LE(pointers, at + 6);
+  };
+  const word = (index: number) => (1 + index) * WORD;
+  bytes.writeUInt32LE(size, 4);
+  structPointer(word(0), 1, 1); // Message, with
+  bytes.writeUInt16LE(1, word(1)); // abort =
+  structPointer(word(2), 1, 2); // Exception, with the type `failed` (0)
+  bytes.writeUInt32LE((1 << 2) | 1, word(4)); // and its reason, a list of bytes behind the next pointer.
+  bytes.writeUInt32LE((text.length << 3) | 2, word(4) + 4);
+  text.copy(bytes, word(6));
+  return bytes;
+}

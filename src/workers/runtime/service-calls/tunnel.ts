@@ -1,0 +1,105 @@
+import { connect } from "node:net";
+import type { Duplex } from "node:stream";
+import { abortMessage, createMessageReader } from "./rpc-messages.ts";
+import type { RpcTunnel } from "../port.ts";
+
+/** The name in CONNECT requests that ask a worker's socket for an RPC connection. */
+export const RPC_HOST = "reelpost-rpc";
+
+interface TunnelOptions {
+  /** The caller's connection. */
+  caller: Duplex;
+  /** The socket of the called entrypoint. */
+  socketPath: string;
+  /** Called when the first call begins and when the last one has been answered. */
+  onBusy(): void;
+  onIdle(): void;
+}
+
+/** How long a retired connection without calls stays open: the caller may hold stubs from earlier calls. */
+const QUIET_MS = 2000;
+/** After that time a shorter pause suffices, in which no call is on its way. */
+const PAUSE_MS = 20;
+/** A caller that always has calls running loses them after this time. */
+const RETIRED_MS = 30_000;
+const MAX_HEAD = 8 * 1024;
+
+/** Connects two processes, and counts the calls that run between them. */
+export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions): RpcTunnel {
+  const target = connect(socketPath);
+  const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
+  let calls = 0;
+  let retiredAt: number | undefined;
+  let ended = false;
+  let quiet: NodeJS.Timeout | undefined;
+  let last: NodeJS.Timeout | undefined;
+
+  const changed = (more: 1 | -1) => {
+    if (more === -1 && calls === 0) return;
+    calls += more;
+    if (more === 1 && calls === 1) onBusy();
+    if (calls === 0) onIdle();
+  };
+  const fromCaller = createMessageReader({ call: () => changed(1), answer() {} });
+  const fromTarget = createMessageReader({ call() {}, answer: () => changed(-1) });
+
+  function close() {
+    if (ended) return;
+    ended = true;
+    clearTimeout(quiet);
+    clearTimeout(last);
+    if (calls > 0) onIdle();
+    caller.destroy();
+    target.destroy();
+    onClosed();
+  }
+  function closeWhenQuiet() {
+    clearTimeout(quiet);
+    if (retiredAt === undefined || calls > 0 || ended) return;
+    quiet = setTimeout(close, performance.now() - retiredAt < QUIET_MS ? QUIET_MS : PAUSE_MS).unref();
+  }
+  const relay = (from: Duplex, to: Duplex, read: (chunk: Buffer) => void) => {
+    from.on("data", (chunk: Buffer) => {
+      read(chunk);
+      if (!to.write(chunk)) {
+        from.pause();
+        to.once("drain", () => from.resume());
+      }
+      closeWhenQuiet();
+    });
+    from.once("end", close);
+  };
+
+  for (const each of [caller, target]) each.on("error", close).once("close", close);
+  target.write(`CONNECT ${RPC_HOST} HTTP/1.1\r\nHost: ${RPC_HOST}\r\n\r\n`);
+  let head = Buffer.alloc(0);
+  target.on("data", function onHead(chunk: Buffer) {
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf("\r\n\r\n");
+    if (end < 0 && head.length < MAX_HEAD) return;
+    target.off("data", onHead);
+    if (!head.toString("latin1").startsWith("HTTP/1.1 200")) return close();
+    relay(target, caller, fromTarget);
+    relay(caller, target, fromCaller);
+    const rest = head.subarray(end + 4);
+    if (rest.length > 0) target.unshift(rest);
+  });
+
+  return {
+    closed,
+    retire() {
+      if (retiredAt !== undefined || ended) return;
+      retiredAt = performance.now();
+      last = setTimeout(close, RETIRED_MS).unref();
+      closeWhenQuiet();
+    },
+  };
+}
+
+/** Ends a caller's connection with an error that its calls reject with. */
+export function refuseTunnel(caller: Duplex, message: string): void {
+  caller.on("error", () => caller.destroy());
+  // The caller has sent its first calls already; it reads the answer only if they are received.
+  caller.resume();
+  caller.end(abortMessage(message));
+}

@@ -1,0 +1,69 @@
+import { ASSET_LIMITS } from "./limits.ts";
+
+export const HTML_HANDLING = ["auto-trailing-slash", "force-trailing-slash", "drop-trailing-slash", "none"] as const;
+export const NOT_FOUND_HANDLING = ["none", "404-page", "single-page-application"] as const;
+
+/** How requests for assets are answered: `assets` of the configuration file and the files `_headers` and `_redirects`. */
+export interface AssetsConfig {
+  /** Which URL an HTML file has. Default "auto-trailing-slash". */
+  htmlHandling?: (typeof HTML_HANDLING)[number];
+  /** The response to a request without an asset. Default "none". */
+  notFoundHandling?: (typeof NOT_FOUND_HANDLING)[number];
+  /** Requests that the worker handles before assets: all, or those whose path matches. Default false. */
+  runWorkerFirst?: boolean | string[];
+  /** Contents of the two files. */
+  headers?: string;
+  redirects?: string;
+}
+
+/** The patterns of `run_worker_first`, without their "!". A negative pattern takes precedence. */
+interface WorkerFirstRules {
+  worker: string[];
+  assets: string[];
+}
+
+export const workerFirstRules = (patterns: readonly string[]): WorkerFirstRules => ({
+  worker: patterns.filter((pattern) => !pattern.startsWith("!")),
+  assets: patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => pattern.slice(1)),
+});
+
+/** The first problem of the patterns in `run_worker_first` with its fix; undefined if they are valid. */
+export function workerFirstProblem(patterns: readonly string[]): { reason: string; fix: string } | undefined {
+  const { workerFirstRules: most, workerFirstRuleLength: longest } = ASSET_LIMITS;
+  if (patterns.length === 0) return { reason: "the list is empty", fix: 'Add a pattern such as "/api/*".' };
+  if (patterns.length > most)
+    return { reason: `it has ${patterns.length} patterns`, fix: `Use at most ${most}; one "*" matches many paths.` };
+  for (const [index, pattern] of patterns.entries()) {
+    const shown = JSON.stringify(pattern.slice(0, longest));
+    if (!/^!?\//.test(pattern))
+      return { reason: `the pattern ${shown} begins with neither / nor !/`, fix: 'Begin it with "/" or "!/".' };
+    if (pattern.length > longest)
+      return { reason: `a pattern has ${pattern.length} characters: ${shown}…`, fix: `Use at most ${longest}.` };
+    if (patterns.indexOf(pattern) < index)
+      return { reason: `the pattern ${shown} is listed twice`, fix: "List each pattern once." };
+    const wider = patterns.find(
+      (other) => other !== pattern && other.endsWith("*") && pattern.startsWith(other.slice(0, -1)),
+    );
+    if (wider !== undefined)
+      return { reason: `the pattern ${JSON.stringify(wider)} makes ${shown} redundant`, fix: "Remove one of them." };
+  }
+  if (patterns.every((pattern) => pattern.startsWith("!")))
+    return { reason: "it has only negative patterns", fix: 'Add a pattern without "!", such as "/*".' };
+  return undefined;
+}
+
+/** True if `path` matches `pattern`, in which `*` matches any text. Takes time linear in the path for each `*`. */
+export function matchesGlob(pattern: string, path: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return path === pattern;
+  const last = rest.pop()!;
+  if (!path.startsWith(first) || path.length < first.length + last.length || !path.endsWith(last)) return false;
+  let at = first.length;
+  const end = path.length - last.length;
+  for (const part of rest) {
+    const found = path.indexOf(part, at);
+    if (found < 0 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}

@@ -1,0 +1,83 @@
+import { createReadStream, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { AssetsConfig } from "../config.ts";
+import { ASSET_LIMITS } from "../limits.ts";
+import { compileRouting, type AssetRouting } from "../site/routing.ts";
+import { createAssetSite, type AssetSite } from "../site/site.ts";
+import { contentTypeOf } from "./content-types.ts";
+import { fileAt, IGNORE_FILE, ignoresOf, readRuleFile } from "./folder.ts";
+import type { AssetFiles } from "./port.ts";
+
+/** The assets of a worker in development, as its configuration describes them. */
+export interface FolderSite {
+  /** Absolute. */
+  directory: string;
+  config: AssetsConfig;
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+}
+
+/**
+ * Serves the assets of a directory. Every request reads the current files, including `_headers`, `_redirects` and
+ * `.assetsignore`. `current` returns the configuration. `onProblems` is called with the ignored lines of rule files
+ * whenever they change; a rule file that cannot be read counts as empty.
+ */
+export function createFolderSite(current: () => FolderSite, onProblems: (lines: string[]) => void): AssetSite {
+  let known: { key: string; routing: AssetRouting; isIgnored(path: string): boolean } | undefined;
+
+  function rulesOf(site: FolderSite) {
+    const { directory, config, compatibilityDate, compatibilityFlags } = site;
+    const names = ["_headers", "_redirects", IGNORE_FILE];
+    const key = JSON.stringify([site, ...names.map((name) => stampOf(join(directory, name)))]);
+    if (known?.key === key) return known;
+    const problems: string[] = [];
+    const [headers, redirects, ignore] = names.map((name) => {
+      try {
+        return readRuleFile(directory, name);
+      } catch (err) {
+        problems.push((err as Error).message);
+        return undefined;
+      }
+    });
+    const routing = compileRouting(
+      { ...config, ...(headers !== undefined && { headers }), ...(redirects !== undefined && { redirects }) },
+      { compatibilityDate, compatibilityFlags },
+    );
+    for (const { file, problem } of routing.problems) problems.push(`${file}:${problem.line}: ${problem.message}`);
+    known = { key, routing, isIgnored: ignoresOf(ignore) };
+    onProblems(problems);
+    return known;
+  }
+
+  return createAssetSite(() => {
+    const site = current();
+    const { routing, isIgnored } = rulesOf(site);
+    return { routing, files: folderFiles(site.directory, isIgnored) };
+  });
+}
+
+function folderFiles(directory: string, isIgnored: (path: string) => boolean): AssetFiles {
+  return {
+    longestPath: () => ASSET_LIMITS.pathBytes,
+    find(path) {
+      const found = fileAt(directory, path, isIgnored);
+      if (found === undefined) return undefined;
+      const { file, stats } = found;
+      return {
+        etag: createHash("sha256").update(`${path}\0${stats.size}\0${stats.mtimeMs}`).digest("hex").slice(0, 32),
+        size: stats.size,
+        contentType: contentTypeOf(path),
+        async open(range) {
+          // A file that shrinks in the meantime ends the response early; one that grows is cut to the announced size.
+          return createReadStream(file, range ?? { start: 0, end: Math.max(0, stats.size - 1) });
+        },
+      };
+    },
+  };
+}
+
+/** Changes when the file changes. */
+function stampOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? -1;
+}

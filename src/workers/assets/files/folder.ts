@@ -1,0 +1,109 @@
+import { isUtf8 } from "node:buffer";
+import { lstatSync, readFileSync, readdirSync, realpathSync, type Stats } from "node:fs";
+import { join, sep } from "node:path";
+import { messageOf } from "../../../kernel/errors.ts";
+import { assetErrors } from "../errors.ts";
+import { ASSET_LIMITS } from "../limits.ts";
+import { parseIgnore } from "./ignore.ts";
+
+/** A file of an assets directory. */
+export interface FolderAsset {
+  /** Begins with "/". */
+  path: string;
+  file: string;
+  size: number;
+}
+
+interface FolderAssets {
+  assets: FolderAsset[];
+  /** Paths of symbolic links, which are never followed: one could lead to a private file outside the directory. */
+  links: string[];
+}
+
+export const IGNORE_FILE = ".assetsignore";
+/** They configure the assets and are not assets themselves. */
+const DEFAULT_IGNORES = "/.assetsignore\n/_redirects\n/_headers\n";
+const PRIVATE_FILE = "_worker.js";
+
+/**
+ * The files to upload from an assets directory, in order of their paths. Throws folderUnreadable, tooManyFiles,
+ * fileTooLarge, workerFile.
+ */
+export function listFolder(folder: string): FolderAssets {
+  const ignore = readRuleFile(folder, IGNORE_FILE);
+  const isIgnored = ignoresOf(ignore);
+  const assets: FolderAsset[] = [];
+  const links: string[] = [];
+  const pending = [""];
+  for (let relative = pending.pop(); relative !== undefined; relative = pending.pop()) {
+    for (const entry of entriesOf(join(folder, relative))) {
+      const path = relative === "" ? entry.name : `${relative}/${entry.name}`;
+      if (isIgnored(path)) continue;
+      if (entry.isSymbolicLink()) links.push(path);
+      else if (entry.isDirectory()) pending.push(path);
+      else if (entry.isFile()) {
+        if (ignore === undefined && path.split("/", 1)[0] === PRIVATE_FILE) throw assetErrors.workerFile({ path });
+        const file = join(folder, path);
+        const { size } = lstatSync(file);
+        const { files: most, fileBytes } = ASSET_LIMITS;
+        if (size > fileBytes) throw assetErrors.fileTooLarge({ path: `/${path}`, size, limit: fileBytes });
+        if (assets.push({ path: `/${path}`, file, size }) > most)
+          throw assetErrors.tooManyFiles({ count: `more than ${most}`, limit: most });
+      }
+    }
+  }
+  return { assets: assets.sort((a, b) => (a.path < b.path ? -1 : 1)), links };
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (cause) {
+    throw assetErrors.folderUnreadable({ folder, reason: messageOf(cause) }, { cause });
+  }
+}
+
+/** The text of `_headers`, `_redirects` or `.assetsignore`; undefined if there is none. Throws folderUnreadable. */
+export function readRuleFile(folder: string, name: string): string | undefined {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(join(folder, name));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw assetErrors.folderUnreadable({ folder: join(folder, name), reason: messageOf(cause) }, { cause });
+  }
+  const { ruleFileBytes } = ASSET_LIMITS;
+  const reason =
+    bytes.length > ruleFileBytes
+      ? `it has ${bytes.length} bytes, at most ${ruleFileBytes} are allowed`
+      : bytes.includes(0) || !isUtf8(bytes)
+        ? "it is not UTF-8 text"
+        : undefined;
+  if (reason !== undefined) throw assetErrors.folderUnreadable({ folder: join(folder, name), reason });
+  return bytes.toString("utf8");
+}
+
+/**
+ * The file at a path of an assets directory; undefined if there is none, if it is ignored, or if the path leads through
+ * a symbolic link or out of the directory. `isIgnored` gets the path without the leading "/".
+ */
+export function fileAt(
+  folder: string,
+  path: string,
+  isIgnored: (path: string) => boolean,
+): { file: string; stats: Stats } | undefined {
+  const relative = path.slice(1);
+  // Other spellings of a path, such as "a//b" or "a/./b", are not paths of assets.
+  if (/(?:^|\/)(?:\.{0,2})(?:\/|$)|\0/.test(relative) || (sep === "\\" && /[\\:]/.test(relative))) return undefined;
+  if (isIgnored(relative)) return undefined;
+  try {
+    const file = join(realpathSync.native(folder), relative);
+    const stats = lstatSync(file);
+    return stats.isFile() && realpathSync.native(file) === file ? { file, stats } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a path is ignored; `text`: the content of `.assetsignore`. */
+export const ignoresOf = (text: string | undefined) => parseIgnore(DEFAULT_IGNORES + (text ?? ""));

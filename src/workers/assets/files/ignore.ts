@@ -1,0 +1,58 @@
+interface Rule {
+  matches(path: string): boolean;
+  /** Matches only folders. */
+  folder: boolean;
+  negated: boolean;
+}
+
+/**
+ * The patterns of a `.assetsignore` file, in the syntax of .gitignore (gitignore(5)). Returns whether a file is ignored:
+ * `path` is relative, with "/" between its segments.
+ */
+export function parseIgnore(text: string): (path: string) => boolean {
+  const rules = text.split(/\r?\n/).flatMap(parseRule);
+  const decide = (path: string, folder: boolean) => {
+    const last = rules.findLast((rule) => (folder || !rule.folder) && rule.matches(path));
+    return last !== undefined && !last.negated;
+  };
+  return (path) => {
+    // A file in an ignored folder cannot be included again.
+    for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1))
+      if (decide(path.slice(0, end), true)) return true;
+    return decide(path, false);
+  };
+}
+
+function parseRule(line: string): Rule[] {
+  // Trailing spaces are ignored unless escaped.
+  const text = line.replace(/(?<!\\)\s+$/, "");
+  if (text === "" || text.startsWith("#")) return [];
+  const negated = text.startsWith("!");
+  const pattern = (negated ? text.slice(1) : text).replace(/^\\(?=[#!])/, "");
+  const folder = pattern.endsWith("/");
+  const bare = folder ? pattern.slice(0, -1) : pattern;
+  // A slash that is not the last character anchors the pattern.
+  const anchored = bare.includes("/");
+  const source = sourceOf(bare.replace(/^\//, ""));
+  try {
+    const expression = new RegExp(`^${anchored ? "" : "(?:.*/)?"}${source}$`);
+    return bare === "" ? [] : [{ negated, folder, matches: (path) => expression.test(path) }];
+  } catch {
+    // An invalid range of characters matches nothing, as in git.
+    return [];
+  }
+}
+
+function sourceOf(pattern: string): string {
+  return pattern.replaceAll(
+    /(?<=^|\/)\*\*\/|(?<=\/)\*\*$|\*+|\?|\[(!|\^)?((?:\\.|[^\]\\])+)\]|\\(.)|[\\$()+.[\]^{|}]/g,
+    (token, not: string | undefined, set: string | undefined, escaped: string | undefined) => {
+      if (token === "**/") return "(?:.*/)?";
+      if (token === "**") return ".+";
+      if (token.startsWith("*")) return "[^/]*";
+      if (token === "?") return "[^/]";
+      if (set !== undefined) return `[${not === undefined ? "" : "^"}${set}]`;
+      return escaped === undefined ? `\\${token}` : escaped.replace(/[$()*+.?[\\\]^{|}]/, "\\$&");
+    },
+  );
+}

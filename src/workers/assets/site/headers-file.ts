@@ -1,0 +1,81 @@
+import { ASSET_LIMITS } from "../limits.ts";
+import { readRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
+
+export interface HeaderRule {
+  source: string;
+  line: number;
+  /** Names in lower case. */
+  set: [name: string, value: string][];
+  unset: string[];
+}
+
+/** A token of RFC 9110 5.6.2, and a field value without control characters. */
+const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+// oxlint-disable-next-line no-control-regex
+const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]+$/;
+/** They frame the response. */
+const FRAMING = new Set([
+  "connection",
+  "content-length",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/**
+ * Parses `_headers`: a source, followed by lines `Name: value` and `! Name`. An invalid line is ignored and reported:
+ * https://developers.cloudflare.com/workers/static-assets/headers/
+ */
+export function parseHeaders(text: string): { rules: HeaderRule[]; problems: RuleProblem[] } {
+  const rules: HeaderRule[] = [];
+  const problems: RuleProblem[] = [];
+  let rule: HeaderRule | undefined;
+  /** True after an invalid source: its headers belong to no rule. */
+  let skipping = false;
+  for (const { line, text: content } of ruleLines(text, problems)) {
+    const refuse = (message: string) => void problems.push({ line, message });
+    if (/^(?:\/|\S+:\/\/)/.test(content)) {
+      if (rules.length >= ASSET_LIMITS.headerRules) {
+        refuse(`the file has more than ${ASSET_LIMITS.headerRules} rules`);
+        break;
+      }
+      const source = readRuleUrl(content, { absolute: true });
+      const reason = source.reason ?? wildcardProblem(source.url ?? "");
+      skipping = reason !== undefined || source.url === undefined;
+      if (reason !== undefined || source.url === undefined) refuse(reason!);
+      else rules.push((rule = { source: source.url, line, set: [], unset: [] }));
+      continue;
+    }
+    if (skipping) continue;
+    if (rule === undefined) refuse("a path must come before the first header");
+    else addHeader(rule, content, refuse);
+  }
+  const empty = rules.filter(({ set, unset }) => set.length + unset.length === 0);
+  for (const { line } of empty) problems.push({ line, message: "the rule has no headers" });
+  return { rules: rules.filter((each) => !empty.includes(each)), problems };
+}
+
+function addHeader(rule: HeaderRule, content: string, refuse: (message: string) => void): void {
+  const colon = content.indexOf(":");
+  if (colon < 0) {
+    if (content.startsWith("! ")) rule.unset.push(content.slice(2).trim().toLowerCase());
+    else refuse("a header has the form `Name: value`; `! Name` removes one");
+    return;
+  }
+  const name = content.slice(0, colon).trim().toLowerCase();
+  const value = content.slice(colon + 1).trim();
+  if (!NAME.test(name)) return refuse(`${JSON.stringify(name)} is not a header name`);
+  if (FRAMING.has(name)) return refuse(`the header ${name} cannot be set`);
+  if (!VALUE.test(value)) return refuse(`the header ${name} has ${value === "" ? "no value" : "an invalid value"}`);
+  const earlier = rule.set.find(([each]) => each === name);
+  if (earlier === undefined) rule.set.push([name, value]);
+  else earlier[1] += `, ${value}`;
+}
+
+function wildcardProblem(source: string): string | undefined {
+  const wildcards = source.split("*").length - 1;
+  if (wildcards > 1) return `${source} has more than one wildcard: use placeholders such as :name`;
+  return wildcards > 0 && /:splat(?!\w)/.test(source) ? `${source} has both a wildcard and :splat` : undefined;
+}

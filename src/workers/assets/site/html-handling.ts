@@ -1,0 +1,137 @@
+import type { AssetsConfig } from "../config.ts";
+
+/** The file for a path, or the path to which a request is redirected. Paths are decoded. */
+type Target<File> = { file: File; status: 200 | 404 } | { redirect: string };
+
+interface AssetLookup<File> {
+  find(path: string): File | undefined;
+  /** Equal for files with the same content. */
+  contentOf(file: File): string;
+  /** Characters of the longest path: no longer one can exist. */
+  longestPath(): number;
+}
+
+type Handling = Required<Pick<AssetsConfig, "htmlHandling" | "notFoundHandling">>;
+
+/** One possibility: serve the file at this path, or redirect to a path that serves `file`. */
+type Step = string | { redirect: string; file: string };
+
+/**
+ * The asset for a path, by the published rules for HTML files and for missing files:
+ * https://developers.cloudflare.com/workers/static-assets/routing/advanced/html-handling/
+ */
+export function targetOf<File>(
+  path: string,
+  { htmlHandling, notFoundHandling }: Handling,
+  lookup: AssetLookup<File>,
+): Target<File> | undefined {
+  return existing(path, htmlHandling, lookup) ?? missing(path, notFoundHandling, lookup);
+}
+
+function existing<File>(
+  path: string,
+  handling: Handling["htmlHandling"],
+  lookup: AssetLookup<File>,
+): Target<File> | undefined {
+  for (const step of STEPS[handling](path)) {
+    if (typeof step === "string") {
+      const file = lookup.find(step);
+      if (file !== undefined) return { file, status: 200 };
+    } else if (leadsTo(step, handling, lookup)) return { redirect: step.redirect };
+  }
+  return undefined;
+}
+
+/** A redirect must reach the file itself, in one step; another file may have its canonical path. */
+function leadsTo<File>(
+  { redirect, file }: Exclude<Step, string>,
+  handling: Handling["htmlHandling"],
+  { find, contentOf }: AssetLookup<File>,
+): boolean {
+  const wanted = find(file);
+  if (wanted === undefined || find(redirect) !== undefined) return false;
+  for (const step of STEPS[handling](redirect)) {
+    const served = typeof step === "string" ? find(step) : undefined;
+    if (served !== undefined) return contentOf(served) === contentOf(wanted);
+  }
+  return false;
+}
+
+function missing<File>(
+  path: string,
+  handling: Handling["notFoundHandling"],
+  { find, longestPath }: AssetLookup<File>,
+): Target<File> | undefined {
+  if (handling === "none") return undefined;
+  if (handling === "single-page-application") {
+    const file = find("/index.html");
+    return file && { file, status: 200 };
+  }
+  // The page of the nearest folder.
+  let folder = path.slice(0, longestPath());
+  while (folder !== "") {
+    folder = folder.slice(0, folder.lastIndexOf("/"));
+    const file = find(`${folder}/404.html`);
+    if (file !== undefined) return { file, status: 404 };
+  }
+  return undefined;
+}
+
+const to = (redirect: string, file: string): Step => ({ redirect, file });
+
+/** For each mode, the possibilities for a path in order of precedence. */
+const STEPS: Record<Handling["htmlHandling"], (path: string) => Step[]> = {
+  none: (path) => [path],
+  "auto-trailing-slash": (path) => [
+    ...byEnding(path, {
+      index: (base) => [path, to(`${base}/`, `${path}.html`), to(base, `${base}.html`)],
+      indexFile: (base) => [to(`${base}/`, path), to(base, `${base}.html`)],
+      slash: (base) => [`${path}index.html`, to(base, `${base}.html`)],
+      html: (base) => [to(base, path), to(`${base}/`, `${base}/index.html`)],
+    }),
+    path,
+    `${path}.html`,
+    to(`${path}/`, `${path}/index.html`),
+  ],
+  "force-trailing-slash": (path) => [
+    ...byEnding(path, {
+      index: (base) => [path, to(`${base}/`, `${path}.html`), to(`${base}/`, `${base}.html`)],
+      indexFile: (base) => [to(`${base}/`, path), to(`${base}/`, `${base}.html`)],
+      slash: (base) => [`${path}index.html`, `${base}.html`],
+      html: (base) => [to(`${base}/`, path), path, to(`${base}/`, `${base}/index.html`)],
+    }),
+    path,
+    to(`${path}/`, `${path}.html`),
+    to(`${path}/`, `${path}/index.html`),
+  ],
+  "drop-trailing-slash": (path) => [
+    ...byEnding(path, {
+      index: (base) => [
+        path,
+        ...(base === "" ? [to("/", "/index.html")] : [to(base, `${base}.html`), to(base, `${path}.html`)]),
+      ],
+      indexFile: (base) => (base === "" ? [to("/", path)] : [to(base, path), path, to(base, `${base}.html`)]),
+      slash: (base) => (base === "" ? ["/index.html"] : [to(base, `${base}.html`), to(base, `${base}/index.html`)]),
+      html: (base) => [to(base, path), to(base, `${base}/index.html`)],
+    }),
+    path,
+    `${path}.html`,
+    `${path}/index.html`,
+  ],
+};
+
+interface Endings {
+  index(base: string): Step[];
+  indexFile(base: string): Step[];
+  slash(base: string): Step[];
+  html(base: string): Step[];
+}
+
+/** `base`: the path without its ending. */
+function byEnding(path: string, { index, indexFile, slash, html }: Endings): Step[] {
+  const without = (ending: string) => path.slice(0, -ending.length);
+  if (path.endsWith("/index")) return index(without("/index"));
+  if (path.endsWith("/index.html")) return indexFile(without("/index.html"));
+  if (path.endsWith("/")) return slash(without("/"));
+  return path.endsWith(".html") ? html(without(".html")) : [];
+}

@@ -1,0 +1,75 @@
+import type { AssetsConfig } from "../config.ts";
+import { ASSET_LIMITS } from "../limits.ts";
+import { hasVariables, readRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
+
+export interface RedirectRule {
+  from: string;
+  to: string;
+  /** 200 serves another path without a redirect. */
+  status: 200 | 301 | 302 | 303 | 307 | 308;
+  line: number;
+  /** Has a wildcard or placeholder, or follows such a rule. */
+  dynamic: boolean;
+}
+
+const STATUSES = new Set([200, 301, 302, 303, 307, 308]);
+
+/**
+ * Parses `_redirects`: one rule per line, `source destination [status]`. An invalid line is ignored and reported:
+ * https://developers.cloudflare.com/workers/static-assets/redirects/
+ */
+export function parseRedirects(
+  text: string,
+  htmlHandling: AssetsConfig["htmlHandling"],
+): { rules: RedirectRule[]; problems: RuleProblem[] } {
+  const rules: RedirectRule[] = [];
+  const problems: RuleProblem[] = [];
+  const seen = new Set<string>();
+  const counts = { static: 0, dynamic: 0 };
+  for (const { line, text: rule } of ruleLines(text, problems)) {
+    const refuse = (message: string) => void problems.push({ line, message });
+    const words = rule
+      .replace(/\s#.*$/, "")
+      .trim()
+      .split(/\s+/);
+    if (words.length < 2 || words.length > 3) {
+      refuse(`a rule has 2 or 3 words (source, destination, status), not ${words.length}`);
+      continue;
+    }
+    const [source, destination, status = "302"] = words as [string, string, string?];
+    const from = readRuleUrl(/^(?:\/|https:)/.test(source) ? source : `/${source}`, { absolute: false });
+    const to = readRuleUrl(destination, { absolute: true, suffix: true, port: true });
+    const dynamic = counts.dynamic > 0 || (from.reason === undefined && hasVariables(from.url));
+    const kind = dynamic ? "dynamic" : "static";
+    if (from.reason !== undefined) {
+      refuse(from.reason);
+      continue;
+    }
+    const limit = dynamic ? ASSET_LIMITS.dynamicRedirects : ASSET_LIMITS.staticRedirects;
+    if (++counts[kind] > limit) {
+      refuse(`the file has more than ${limit} ${kind} rules`);
+      if (dynamic) break;
+      continue;
+    }
+    const reason =
+      to.reason ??
+      (STATUSES.has(Number(status)) ? undefined : `the status is ${status}, not 200, 301, 302, 303, 307 or 308`) ??
+      (isLoop(from.url, to.url ?? "", htmlHandling) ? "the rule would redirect to itself endlessly" : undefined) ??
+      (seen.has(from.url) ? `an earlier rule has the source ${from.url}` : undefined);
+    if (reason !== undefined || to.url === undefined) {
+      refuse(reason!);
+      continue;
+    }
+    seen.add(from.url);
+    if (Number(status) === 200 && to.url.startsWith("https://"))
+      refuse(`a rule with status 200 needs a path as destination, not ${to.url}`);
+    else rules.push({ from: from.url, to: to.url, status: Number(status) as RedirectRule["status"], line, dynamic });
+  }
+  return { rules, problems };
+}
+
+/** HTML handling redirects `/index` and `/index.html` to their folder, which the source matches again. */
+function isLoop(from: string, to: string, htmlHandling: AssetsConfig["htmlHandling"]): boolean {
+  if (to.startsWith("https://") || !/\/index(?:\.html)?$/.test(to)) return false;
+  return from.endsWith("/*") || (from.endsWith("/") && htmlHandling !== "none");
+}

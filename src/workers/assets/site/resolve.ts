@@ -1,0 +1,71 @@
+import type { AssetFile, AssetFiles } from "../files/port.ts";
+import { targetOf } from "./html-handling.ts";
+import type { AssetRouting } from "./routing.ts";
+
+/** The parts of a request that determine its asset. */
+export interface AssetRequest {
+  method: string;
+  url: URL;
+  /** Sec-Fetch-Mode: navigate. */
+  navigates: boolean;
+}
+
+/** The response to a request, without headers that depend on the file's content. */
+export type Resolved =
+  | { kind: "file"; file: AssetFile; status: 200 | 404 }
+  | { kind: "redirect"; status: number; location: string }
+  | { kind: "status"; status: 404 | 405 };
+
+/** Undefined: there is no asset for the request. */
+export function resolveAsset(
+  { method, url }: Pick<AssetRequest, "method" | "url">,
+  files: AssetFiles,
+  routing: AssetRouting,
+): Resolved | undefined {
+  const rule = routing.redirectOf(url.host, url.pathname);
+  if (rule !== undefined && rule.status !== 200)
+    return { kind: "redirect", status: rule.status, location: locationOf(new URL(rule.to, url), url) };
+  const pathname = rule === undefined ? url.pathname : new URL(rule.to, url).pathname;
+  const path = decodePath(pathname);
+  const target = targetOf(path, routing, {
+    find: files.find,
+    longestPath: files.longestPath,
+    contentOf: ({ etag }) => etag,
+  });
+  // A rule claims the request even if its destination does not exist.
+  if (target === undefined) return rule && { kind: "status", status: 404 };
+  if (method !== "GET" && method !== "HEAD") return { kind: "status", status: 405 };
+  // Each file has one canonical URL: the encoded form of its path.
+  const canonical = encodePath("redirect" in target ? target.redirect : path);
+  if ("redirect" in target || canonical !== pathname)
+    return { kind: "redirect", status: 307, location: canonical + url.search };
+  return { kind: "file", file: target.file, status: target.status };
+}
+
+/** True if assets handle a request that no pattern of `run_worker_first` matches, although there is a worker. */
+export function isForAssets(request: AssetRequest, files: AssetFiles, routing: AssetRouting): boolean {
+  const missing = routing.hasPatterns || (routing.navigationPrefersAssets && request.navigates);
+  return resolveAsset(request, files, missing ? routing : { ...routing, notFoundHandling: "none" }) !== undefined;
+}
+
+/** A relative location stays on the host, whatever scheme a proxy uses. The query is kept unless the rule has one. */
+function locationOf(to: URL, request: URL): string {
+  const search = to.search === "" ? request.search : to.search;
+  return `${to.host === request.host ? "" : to.origin}${to.pathname}${search}${to.hash}`;
+}
+
+const eachSegment = (path: string, change: (segment: string) => string) =>
+  path
+    .split("/")
+    .map((segment) => {
+      try {
+        return change(segment);
+      } catch {
+        // Not valid percent-encoding.
+        return segment;
+      }
+    })
+    .join("/");
+
+const decodePath = (pathname: string) => eachSegment(pathname, decodeURIComponent).replace(/\/+/g, "/");
+const encodePath = (path: string) => eachSegment(path, encodeURIComponent);

@@ -1,0 +1,106 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import type { AssetFile } from "../files/port.ts";
+import { isKnown, readRange, type ByteRange } from "./range.ts";
+import type { Resolved } from "./resolve.ts";
+import type { HeaderRule } from "./headers-file.ts";
+
+/** Shows names and values as a flat list; may change them for the client. */
+export type HeaderFilter = (headers: string[]) => string[];
+
+interface Sending {
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** Changes by `_headers`. */
+  rules: Pick<HeaderRule, "set" | "unset">[];
+  filter: HeaderFilter;
+}
+
+const CACHE_CONTROL = "public, max-age=0, must-revalidate";
+
+/** Sends the response and resolves when it has ended, also if the client disconnects. */
+export async function respond(resolved: Resolved | undefined, sending: Sending): Promise<void> {
+  const { request, response, rules, filter } = sending;
+  // An unread body would block the connection.
+  request.resume();
+  const planned = plan(resolved, request);
+  const file = request.method === "HEAD" ? undefined : planned.body;
+  const body = await file?.open(planned.range);
+  // The store has lost the content.
+  if (file !== undefined && body === undefined)
+    return void response.writeHead(500, filter(["Content-Length", "0"])).end();
+  if (response.destroyed) return void body?.destroy();
+  response.writeHead(planned.status, filter(withRules(planned.headers, rules)));
+  if (body === undefined) return void response.end();
+  await pipeline(body, response).catch((err: NodeJS.ErrnoException) => {
+    if (err.code !== "ERR_STREAM_PREMATURE_CLOSE") throw err;
+  });
+}
+
+interface Planned {
+  status: number;
+  headers: [name: string, value: string][];
+  /** The file to send; absent for an empty body. */
+  body?: AssetFile;
+  range?: ByteRange;
+}
+
+const empty = (status: number, headers: Planned["headers"] = []): Planned => ({
+  status,
+  headers: [...headers, ["Content-Length", "0"]],
+});
+
+function plan(resolved: Resolved | undefined, { headers: sent }: Pick<IncomingMessage, "headers">): Planned {
+  if (resolved === undefined) return empty(404);
+  if (resolved.kind === "redirect") return empty(resolved.status, [["Location", resolved.location]]);
+  if (resolved.kind === "status")
+    return empty(resolved.status, resolved.status === 405 ? [["Allow", "GET, HEAD"]] : []);
+  const { file, status } = resolved;
+  const etag = `"${file.etag}"`;
+  const headers: Planned["headers"] = [
+    ["ETag", etag],
+    ...(file.contentType === undefined ? [] : [["Content-Type", file.contentType] as [string, string]]),
+    ...(sent.authorization === undefined && sent.range === undefined
+      ? [["Cache-Control", CACHE_CONTROL] as [string, string]]
+      : []),
+    ["CF-Cache-Status", "HIT"],
+  ];
+  if (isKnown(sent["if-none-match"], etag)) return { status: 304, headers };
+  const range = status === 200 ? rangeOf(sent, etag, file.size) : undefined;
+  if (range === "unsatisfiable") return empty(416, [["Content-Range", `bytes */${file.size}`]]);
+  if (status === 200) headers.push(["Accept-Ranges", "bytes"]);
+  if (range === undefined)
+    return {
+      status,
+      headers: [...headers, ["Content-Length", String(file.size)]],
+      ...(file.size > 0 && { body: file }),
+    };
+  headers.push(
+    ["Content-Range", `bytes ${range.start}-${range.end}/${file.size}`],
+    ["Content-Length", String(range.end - range.start + 1)],
+  );
+  return { status: 206, headers, range, body: file };
+}
+
+/** If-Range with another validator requests the whole file (RFC 9110 13.1.5). */
+function rangeOf({ range, "if-range": validator }: IncomingHttpHeaders, etag: string, size: number) {
+  return typeof validator === "string" && validator.trim() !== etag ? undefined : readRange(range, size);
+}
+
+/** The first rule that sets a header replaces the default; later ones add their values. */
+function withRules(headers: Planned["headers"], rules: Sending["rules"]): string[] {
+  const fields = new Map(headers.map(([name, value]) => [name.toLowerCase(), { name, value }]));
+  const replaced = new Set<string>();
+  for (const { set, unset } of rules) {
+    for (const name of unset) if (name !== "content-length") fields.delete(name);
+    for (const [name, value] of set) {
+      const before = replaced.has(name) ? fields.get(name) : undefined;
+      fields.set(name, {
+        name: before?.name ?? name,
+        value: before === undefined ? value : `${before.value}, ${value}`,
+      });
+      replaced.add(name);
+    }
+  }
+  return [...fields.values()].flatMap(({ name, value }) => [name, value]);
+}

@@ -1,0 +1,102 @@
+import { matchesGlob, workerFirstRules, type AssetsConfig } from "../config.ts";
+import { parseHeaders, type HeaderRule } from "./headers-file.ts";
+import { parseRedirects, type RedirectRule } from "./redirects-file.ts";
+import type { RuleProblem } from "./rule-file.ts";
+import { compileRule, fillIn, type RulePattern } from "./rule-pattern.ts";
+
+/** The compiled configuration of a version's assets. */
+export interface AssetRouting {
+  htmlHandling: NonNullable<AssetsConfig["htmlHandling"]>;
+  notFoundHandling: NonNullable<AssetsConfig["notFoundHandling"]>;
+  /** Whether a navigation in a browser gets the response for missing files instead of the worker. */
+  navigationPrefersAssets: boolean;
+  /** `run_worker_first` is a list. */
+  hasPatterns: boolean;
+  /** The handler that `run_worker_first` selects for a path, as in the URL; undefined: the usual order. */
+  handlerOf(path: string): "worker" | "assets" | undefined;
+  /** The redirect for a path, as in the URL. */
+  redirectOf(host: string, path: string): { status: RedirectRule["status"]; to: string } | undefined;
+  /** Changes to the headers of a response, in order. */
+  headersOf(host: string, path: string): Pick<HeaderRule, "set" | "unset">[];
+  /** Lines of `_headers` and `_redirects` that are ignored. */
+  problems: { file: "_headers" | "_redirects"; problem: RuleProblem }[];
+}
+
+/** From this compatibility date on, unless a flag says otherwise. */
+const NAVIGATION_DATE = "2025-04-01";
+const NAVIGATION_FLAGS = ["assets_navigation_prefers_asset_serving", "assets_navigation_has_no_effect"] as const;
+
+interface Compatibility {
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+}
+
+export function compileRouting(
+  config: AssetsConfig,
+  { compatibilityDate, compatibilityFlags }: Compatibility,
+): AssetRouting {
+  const { htmlHandling = "auto-trailing-slash", notFoundHandling = "none", runWorkerFirst = false } = config;
+  const redirects = parseRedirects(config.redirects ?? "", htmlHandling);
+  const headers = parseHeaders(config.headers ?? "");
+  const fixed = new Map(redirects.rules.filter(({ dynamic }) => !dynamic).map((rule) => [rule.from, rule]));
+  const dynamic = compiled(
+    redirects.rules.filter((rule) => rule.dynamic),
+    ({ from }) => from,
+  );
+  const headerRules = compiled(headers.rules, ({ source }) => source);
+  const first = Array.isArray(runWorkerFirst) ? workerFirstRules(runWorkerFirst) : undefined;
+  return {
+    htmlHandling,
+    notFoundHandling,
+    navigationPrefersAssets: compatibilityFlags.includes(NAVIGATION_FLAGS[0])
+      ? true
+      : compatibilityDate >= NAVIGATION_DATE && !compatibilityFlags.includes(NAVIGATION_FLAGS[1]),
+    hasPatterns: first !== undefined,
+    handlerOf(path) {
+      if (first === undefined) return runWorkerFirst === true ? "worker" : undefined;
+      if (first.assets.some((pattern) => matchesGlob(pattern, path))) return "assets";
+      return first.worker.some((pattern) => matchesGlob(pattern, path)) ? "worker" : undefined;
+    },
+    redirectOf(host, path) {
+      const exact = fixed.get(path);
+      if (exact !== undefined) return exact;
+      for (const { rule, pattern } of dynamic) {
+        const captured = pattern.match(host, path);
+        if (captured !== undefined) return { status: rule.status, to: destination(rule.to, captured) };
+      }
+      return undefined;
+    },
+    headersOf: (host, path) =>
+      headerRules.flatMap(({ rule, pattern }) => {
+        const captured = pattern.match(host, path);
+        return captured === undefined
+          ? []
+          : {
+              set: rule.set.map(([name, value]) => [name, fillIn(value, captured)] as [string, string]),
+              unset: rule.unset,
+            };
+      }),
+    problems: [
+      ...headers.problems.map((problem) => ({ file: "_headers" as const, problem })),
+      ...redirects.problems.map((problem) => ({ file: "_redirects" as const, problem })),
+    ],
+  };
+}
+
+function compiled<Rule>(rules: Rule[], sourceOf: (rule: Rule) => string): { rule: Rule; pattern: RulePattern }[] {
+  return rules.flatMap((rule) => {
+    const pattern = compileRule(sourceOf(rule));
+    return pattern === undefined ? [] : { rule, pattern };
+  });
+}
+
+/**
+ * A captured value must not change the host: `/:splat` with the value `/evil.example` would be a URL without a scheme.
+ */
+function destination(to: string, captured: ReadonlyMap<string, string>): string {
+  const filled = fillIn(to, captured);
+  if (/^\w+:\/\//.test(to)) return filled;
+  const end = filled.search(/[?#]/);
+  const path = end < 0 ? filled : filled.slice(0, end);
+  return path.replace(/[/\\]+/g, "/") + (end < 0 ? "" : filled.slice(end));
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AssetFiles } from "../files/port.ts";
+import { isForAssets, resolveAsset, type AssetRequest } from "./resolve.ts";
+import { respond, type HeaderFilter } from "./respond.ts";
+import type { AssetRouting } from "./routing.ts";
+
+/** The static assets of one worker. */
+export interface AssetSite {
+  /**
+   * Sends the asset for a request, as the platform does before it runs the worker. Resolves with false, without having
+   * read or written anything, if the request is for the worker. Without `hasWorker`, all requests are answered.
+   */
+  handle(request: IncomingMessage, response: ServerResponse, options: HandleOptions): Promise<boolean>;
+  /** Sends the response of `env.ASSETS.fetch()`: never runs the worker. */
+  serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
+interface HandleOptions {
+  hasWorker: boolean;
+  /** Changes the headers for the client. */
+  filter?: HeaderFilter;
+}
+
+/** `current` returns the files and rules for the next request. */
+export function createAssetSite(current: () => { files: AssetFiles; routing: AssetRouting }): AssetSite {
+  const send = (request: IncomingMessage, response: ServerResponse, url: URL, filter: HeaderFilter) => {
+    const { files, routing } = current();
+    const resolved = resolveAsset({ method: request.method ?? "GET", url }, files, routing);
+    return respond(resolved, { request, response, rules: routing.headersOf(url.hostname, url.pathname), filter });
+  };
+  return {
+    async handle(request, response, { hasWorker, filter = (headers) => headers }) {
+      const parsed = readRequest(request);
+      if (parsed === undefined) {
+        if (!hasWorker) refuse(request, response, filter);
+        return !hasWorker;
+      }
+      const { files, routing } = current();
+      if (hasWorker) {
+        const handler = routing.handlerOf(parsed.url.pathname);
+        if (handler === "worker" || (handler === undefined && !isForAssets(parsed, files, routing))) return false;
+      }
+      await send(request, response, parsed.url, filter);
+      return true;
+    },
+    async serve(request, response) {
+      const parsed = readRequest(request);
+      if (parsed === undefined) return refuse(request, response, (headers) => headers);
+      await send(request, response, parsed.url, (headers) => headers);
+    },
+  };
+}
+
+/** Undefined if the request target is not a path, such as `*` (RFC 9112 3.2). */
+function readRequest({ method = "GET", url: target = "/", headers }: IncomingMessage): AssetRequest | undefined {
+  if (!target.startsWith("/")) return undefined;
+  // Not resolved against a base: "//host/path" would change the host.
+  const text = `https://${headers.host ?? "localhost"}${target}`;
+  const url = URL.parse(text) ?? URL.parse(`https://localhost${target}`);
+  return url === null ? undefined : { method, url, navigates: headers["sec-fetch-mode"] === "navigate" };
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, filter: HeaderFilter): void {
+  request.resume();
+  response.writeHead(400, filter(["Content-Length", "0"])).end();
+}

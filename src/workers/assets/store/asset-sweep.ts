@@ -1,0 +1,68 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { Db, ObjectStore } from "../../../store/index.ts";
+import { pruneFiles, pruneManifests, referencedAssetObjects } from "./assets-table.ts";
+import { OBJECT_PREFIX } from "./object-prefix.ts";
+import type { AssetTables } from "./schema.ts";
+import { pruneVersionAssets, type TablesWithVersions } from "./version-assets-table.ts";
+
+export interface AssetSweepOptions {
+  /** Maximum number of manifests, files and objects checked per call. Default 10,000. */
+  limit?: number;
+  /** Unused manifests and files are kept for this long: an upload session may be about to use them. Default 24 h. */
+  graceMs?: number;
+}
+
+const BATCH = 500;
+
+/**
+ * Deletes manifests and files that no version uses, then objects without a file. The next call continues where this one
+ * stopped.
+ */
+export function createAssetSweep({ db, objects, clock }: { db: Db; objects: ObjectStore; clock: Clock }) {
+  let after: string | undefined;
+
+  async function removeUnreferenced(keys: string[]): Promise<number> {
+    const used = await referencedAssetObjects(db.tables<AssetTables>(), keys);
+    const unused = keys.filter((key) => !used.has(key));
+    await objects.delete(unused);
+    return unused.length;
+  }
+
+  /** Repeats in batches, so that each transaction is short. */
+  async function inBatches(limit: number, remove: (batch: number) => Promise<number>): Promise<number> {
+    let total = 0;
+    while (total < limit) {
+      const removed = await remove(Math.min(BATCH, limit - total));
+      total += removed;
+      if (removed === 0) break;
+    }
+    return total;
+  }
+
+  return async function sweep({ limit = 10_000, graceMs = 24 * 3600_000 }: AssetSweepOptions = {}) {
+    const before = clock.now() - graceMs;
+    await pruneVersionAssets(db.tables<TablesWithVersions>());
+    const manifests = await inBatches(limit, () =>
+      db.transaction<AssetTables, number>((tx) => pruneManifests(tx, before, 1)),
+    );
+    const files = await inBatches(limit, (batch) =>
+      db.transaction<AssetTables, number>((tx) => pruneFiles(tx, before, batch)),
+    );
+    let examined = 0;
+    let removed = 0;
+    let batch: string[] = [];
+    let finished = true;
+    for await (const { key, modified } of objects.list(OBJECT_PREFIX, after)) {
+      after = key;
+      if (modified.getTime() < before) batch.push(key);
+      if (batch.length === BATCH) removed += await removeUnreferenced(batch.splice(0));
+      if (++examined === limit) {
+        finished = false;
+        break;
+      }
+    }
+    removed += await removeUnreferenced(batch);
+    if (finished) after = undefined;
+    return { manifests, files, objects: removed, finished };
+  };
+}

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import { assetsConformance } from "./assets.conformance.ts";
+
+onEveryDatabase(assetsConformance);

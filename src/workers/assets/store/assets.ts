@@ -1,0 +1,159 @@
+import { createHash } from "node:crypto";
+import type { Kysely } from "kysely";
+import type { Clock, Ids } from "../../../kernel/index.ts";
+import type { Db, ObjectStore, Secrets } from "../../../store/index.ts";
+import { assetErrors } from "../errors.ts";
+import { compileRouting } from "../site/routing.ts";
+import { createAssetSite, type AssetSite } from "../site/site.ts";
+import {
+  listManifest,
+  missingFiles,
+  putFile,
+  putManifest,
+  sizeInManifest,
+  touchFiles,
+  touchManifest,
+} from "./assets-table.ts";
+import { createAssetSweep, type AssetSweepOptions } from "./asset-sweep.ts";
+import { bucketsOf, manifestIdOf, readManifest, type SentManifest } from "./manifest.ts";
+import { OBJECT_PREFIX } from "./object-prefix.ts";
+import type { AssetTables } from "./schema.ts";
+import { storedFiles } from "./stored-files.ts";
+import { createAssetTokens, type AssetSession } from "./tokens.ts";
+import { findVersionAssets, insertVersionAssets, type VersionAssets } from "./version-assets-table.ts";
+
+/** An uploaded file. */
+export interface SentAsset {
+  hash: string;
+  /** Undefined: served without Content-Type. */
+  contentType: string | undefined;
+  bytes: Uint8Array;
+}
+
+/** Uploads of static assets, by the published protocol. */
+export interface AssetUploads {
+  /**
+   * Registers a manifest. `buckets`: hashes of the files to upload, grouped by request. `token`: for the uploads, or the
+   * completion token if there is nothing to upload. Throws badManifest, tooManyFiles, fileTooLarge.
+   */
+  begin(account: string, manifest: SentManifest): Promise<{ token: string; buckets: string[][] }>;
+  /** The session of an upload token; undefined if it is invalid or expired. */
+  sessionOf(token: string): AssetSession | undefined;
+  /**
+   * Stores files, on disk when resolved. Resolves with the completion token once the manifest is complete. Throws
+   * badUpload if a file is not the one that the manifest announced.
+   */
+  store(session: AssetSession, files: readonly SentAsset[]): Promise<{ token?: string }>;
+}
+
+export interface Assets extends AssetUploads {
+  /** The manifest of a completion token. Throws badCompletion. */
+  completed(account: string, token: string): string;
+  /** Reads the assets of a version; undefined if it has none. */
+  of(versionId: string): Promise<VersionAssets | undefined>;
+  /** Assigns assets to a new version in its transaction. Throws incomplete if a file has been removed. */
+  attach<Tables>(tx: Kysely<Tables>, version: { id: string; account: string }, assets: VersionAssets): Promise<void>;
+  /** `weight`: memory in bytes. */
+  open(
+    version: { account: string; compatibilityDate: string; compatibilityFlags: readonly string[] },
+    assets: VersionAssets,
+  ): Promise<{ site: AssetSite; weight: number }>;
+  /** Deletes what no version uses. Call it periodically. */
+  sweep(options?: AssetSweepOptions): Promise<{ manifests: number; files: number; objects: number; finished: boolean }>;
+}
+
+interface AssetsDeps {
+  db: Db;
+  objects: ObjectStore;
+  secrets: Pick<Secrets, "derive">;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** Approximate memory of one entry of a manifest, in bytes. */
+const ENTRY_BYTES = 500;
+
+export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): Assets {
+  const tables = db.tables<AssetTables>();
+  const tokens = createAssetTokens({ secrets, clock });
+
+  async function store(session: AssetSession, { hash, contentType = "", bytes }: SentAsset) {
+    const size = await sizeInManifest(tables, session.manifestId, hash);
+    const refuse = (reason: string, fix: string) => assetErrors.badUpload({ reason, fix });
+    const shown = JSON.stringify(hash.slice(0, 80));
+    if (size === undefined)
+      throw refuse(
+        `the manifest contains no file with the hash ${shown}`,
+        "Name each part after the hash of its file.",
+      );
+    if (bytes.length !== size)
+      throw refuse(
+        `the file with the hash ${shown} has ${bytes.length} bytes, but the manifest says ${size}`,
+        "Upload the file that the manifest describes, encoded in base64.",
+      );
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const objectKey = `${OBJECT_PREFIX}${sha256}-${ids.hex()}`;
+    await objects.put(objectKey, bytes);
+    const stored = await db.transaction<AssetTables, { sha256: string; objectKey: string }>((tx) =>
+      putFile(
+        tx,
+        session.account,
+        { hash, sha256, size, contentType: contentType === "" ? null : contentType, objectKey },
+        clock.now(),
+      ),
+    );
+    if (stored.objectKey !== objectKey) await objects.delete([objectKey]);
+    // Clients may choose the hash function, so only the earlier upload shows that a hash is wrong.
+    if (stored.sha256 !== sha256)
+      throw refuse(`the hash ${shown} belongs to another file of this account`, "Compute the hash from the content.");
+  }
+
+  const pending = (session: AssetSession) => missingFiles(tables, { id: session.manifestId, account: session.account });
+
+  return {
+    async begin(account, sent) {
+      const entries = readManifest(sent);
+      const session = { account, manifestId: manifestIdOf(account, entries) };
+      const missing = await db.transaction<AssetTables, { hash: string; size: number }[]>(async (tx) => {
+        const used = { id: session.manifestId, account, now: clock.now() };
+        await putManifest(tx, used, entries);
+        await touchFiles(tx, used);
+        return missingFiles(tx, used);
+      });
+      return { token: tokens.issue(missing.length === 0 ? "done" : "upload", session), buckets: bucketsOf(missing) };
+    },
+    sessionOf: (token) => tokens.read("upload", token),
+    async store(session, files) {
+      for (const file of files) await store(session, file);
+      return (await pending(session)).length === 0 ? { token: tokens.issue("done", session) } : {};
+    },
+    completed(account, token) {
+      const session = tokens.read("done", token);
+      if (session === undefined)
+        throw assetErrors.badCompletion({
+          reason: tokens.read("upload", token) === undefined ? "it is invalid or has expired" : "it is an upload token",
+        });
+      if (session.account !== account) throw assetErrors.badCompletion({ reason: "it belongs to another account" });
+      return session.manifestId;
+    },
+    of: (versionId) => findVersionAssets(tables, versionId),
+    async attach(given, { id, account }, assets) {
+      const tx = given as unknown as Kysely<AssetTables>;
+      const used = { id: assets.manifestId, account, now: clock.now() };
+      const exists = await touchManifest(tx, used);
+      await touchFiles(tx, used);
+      const missing = exists ? await missingFiles(tx, used) : [];
+      if (!exists || missing.length > 0) throw assetErrors.incomplete({ count: exists ? missing.length : "All" });
+      await insertVersionAssets(tx, id, assets);
+    },
+    async open({ account, compatibilityDate, compatibilityFlags }, { manifestId, config }) {
+      const records = await listManifest(tables, { id: manifestId, account });
+      const files = storedFiles(records, objects);
+      const routing = compileRouting(config, { compatibilityDate, compatibilityFlags });
+      const { headers = "", redirects = "" } = config;
+      const weight = records.length * ENTRY_BYTES + 2 * (headers.length + redirects.length);
+      return { site: createAssetSite(() => ({ files, routing })), weight };
+    },
+    sweep: createAssetSweep({ db, objects, clock }),
+  };
+}

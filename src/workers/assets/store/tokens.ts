@@ -1,0 +1,53 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Clock } from "../../../kernel/index.ts";
+import type { Secrets } from "../../../store/index.ts";
+
+/** A manifest of an account, as an upload session or after its completion. */
+export interface AssetSession {
+  account: string;
+  manifestId: string;
+}
+
+/** Purpose of a token: to upload files, or to create a version with the complete set. */
+type TokenUse = "upload" | "done";
+
+interface AssetTokens {
+  issue(use: TokenUse, session: AssetSession): string;
+  /** Undefined for another use, a wrong signature, or an expired token. */
+  read(use: TokenUse, token: string): AssetSession | undefined;
+}
+
+/** As published: https://developers.cloudflare.com/workers/static-assets/direct-upload/ */
+const LIFETIME_SECONDS = 3600;
+const HEADER = encode({ alg: "HS256", typ: "JWT" });
+
+/** JSON Web Tokens (RFC 7519) signed with HMAC-SHA256: clients read their expiry. */
+export function createAssetTokens({ secrets, clock }: { secrets: Pick<Secrets, "derive">; clock: Clock }): AssetTokens {
+  const keys = secrets.derive("asset uploads");
+  const sign = (key: string, text: string) => createHmac("sha256", key).update(text).digest();
+  const seconds = () => Math.floor(clock.now() / 1000);
+  return {
+    issue(use, { account, manifestId }) {
+      const text = `${HEADER}.${encode({ acc: account, man: manifestId, use, exp: seconds() + LIFETIME_SECONDS })}`;
+      return `${text}.${sign(keys[0], text).toString("base64url")}`;
+    },
+    read(use, token) {
+      const [header, payload = "", signature = "", ...rest] = token.split(".");
+      if (header !== HEADER || rest.length > 0) return undefined;
+      const given = Buffer.from(signature, "base64url");
+      const text = `${header}.${payload}`;
+      const isSigned = keys.some((key) => {
+        const wanted = sign(key, text);
+        return given.length === wanted.length && timingSafeEqual(given, wanted);
+      });
+      if (!isSigned) return undefined;
+      const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as Record<string, unknown>;
+      if (claims.use !== use || !(Number(claims.exp) > seconds())) return undefined;
+      return { account: String(claims.acc), manifestId: String(claims.man) };
+    },
+  };
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}

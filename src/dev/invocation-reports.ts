@@ -69,7 +69,9 @@ export function createInvocationReports({ report, explain, clock }: Options): In
   function reportOutcome(
     entry: PendingInvocation,
     { outcome, exception }: InvocationOutcome,
-    event: Pick<EmailEvent, "event" | "id" | "from" | "to" | "rawSize"> | Pick<FetchEvent, "event" | "method" | "url">,
+    event:
+      | Pick<EmailEvent, "event" | "id" | "from" | "to" | "rawSize">
+      | Pick<FetchEvent, "event" | "method" | "url" | "status">,
   ) {
     if (!remove(entry)) return;
     const { worker, warnings, actions, startedAt } = entry;
@@ -166,6 +168,8 @@ export function createInvocationReports({ report, explain, clock }: Options): In
         answer.then(
           (outcome) => {
             entry.endedAt = clock.now();
+            if (outcome.byAssets === true)
+              reportOutcome(entry, outcome, { event: "fetch", method, url, status: response.statusCode });
             if (outcome.exception !== undefined)
               setTimeout(
                 () => reportOutcome(entry, outcome, { event: "fetch", method, url }),

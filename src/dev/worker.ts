@@ -2,12 +2,14 @@ import { formatProblems } from "../kernel/config/index.ts";
 import { messageOf, UserError, type Clock } from "../kernel/index.ts";
 import {
   createBundler,
+  createFolderSite,
   explainException,
   explainStartError,
   inspectProject,
   readProject,
   type Bundler,
   type EnvUse,
+  type FolderSite,
   type Project,
   type ProjectBuild,
   type ThrownException,
@@ -80,6 +82,19 @@ export async function openDevWorker({
   let commandIsCurrent = false;
   let commandFiles: ReadonlySet<string> = new Set();
 
+  let served: FolderSite | undefined;
+  /** The assets of the current configuration; of the previous one while a version without assets is being deployed. */
+  const currentAssets = (): FolderSite => {
+    const { assets, compatibilityDate, compatibilityFlags } = project;
+    if (assets !== undefined)
+      served = { directory: assets.directory, config: assets.config, compatibilityDate, compatibilityFlags };
+    return served!;
+  };
+  const site = createFolderSite(currentAssets, (lines) => {
+    if (lines.length > 0)
+      report({ event: "warning", text: `ignored in the assets:\n${lines.slice(0, 20).join("\n")}` });
+  });
+
   const files = createFileWatch({
     onChange(changed) {
       if (changed.some((file) => project.files.includes(file))) readAgain = true;
@@ -137,7 +152,8 @@ export async function openDevWorker({
       if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
         report({ event: "unchanged", worker: name });
       } else {
-        await runtime!.deploy(build.script).catch(async (err: unknown) => {
+        const script = project.assets === undefined ? build.script : { ...build.script, assets: site };
+        await runtime!.deploy(script).catch(async (err: unknown) => {
           await inspect(build);
           throw withExplanation(err, explainStartError(messageOf(err), project, unknownBindings));
         });

@@ -178,6 +178,12 @@ export const workerErrors = defineErrors("workers", {
     message: "Subdomain is unavailable, please try a different subdomain.",
     fix: "{label} belongs to another account.",
   },
+  onlyAssets: {
+    code: 10007,
+    http: 400,
+    message: "The Worker {script} has only static assets and no code.",
+    fix: "Deploy it with a main module.",
+  },
   badCron: {
     code: 10100,
     http: 400,

@@ -2,6 +2,7 @@ export * from "./errors.ts";
 export * from "./ports.ts";
 export type * from "./scripts/port.ts";
 export * from "./scripts/script.ts";
+export * from "./assets/index.ts";
 export { createBindings, type Bindings } from "./bindings/bindings.ts";
 export * from "./bindings/service.ts";
 export { workerUsers } from "./runtime/identities.ts";

@@ -3,6 +3,7 @@ import { analyticsMigrations } from "./bindings/analytics/index.ts";
 import { d1Migrations } from "./bindings/d1/index.ts";
 import { kvMigrations } from "./bindings/kv/index.ts";
 import { r2Migrations } from "./bindings/r2/index.ts";
+import { assetMigrations } from "./assets/store/schema.ts";
 import { scriptsMigrations } from "./scripts/schema.ts";
 import { tailMigrations } from "./tails/index.ts";
 
@@ -12,6 +13,7 @@ export const workersMigrations: readonly Migration[] = [
   ...r2Migrations,
   ...d1Migrations,
   ...scriptsMigrations,
+  ...assetMigrations,
   ...tailMigrations,
   ...analyticsMigrations,
 ];

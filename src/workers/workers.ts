@@ -2,6 +2,7 @@ import type { AccountsModule } from "../accounts/index.ts";
 import { every } from "../kernel/every.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Secrets, Store } from "../store/index.ts";
+import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createLiveWorkers } from "./live/live.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
@@ -30,6 +31,7 @@ export interface Workers {
   scripts: ScriptStore;
   live: LiveWorkers & LiveVersions;
   tails: Tails;
+  assets: AssetUploads;
 }
 
 export function createWorkers(
@@ -44,7 +46,8 @@ export function createWorkers(
   }: WorkersOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): Workers {
-  const live = createLiveWorkers({ db, objects, secrets, events, runtime, clock, log });
+  const assets = createAssets({ db, objects, secrets, clock, ids });
+  const live = createLiveWorkers({ db, objects, secrets, assets, events, runtime, clock, log });
   lifecycle.onStop("live workers", () => live.close());
   const tails = createTails({
     db,
@@ -69,6 +72,7 @@ export function createWorkers(
     secrets,
     events,
     live,
+    assets,
     clock,
     ids,
     log,
@@ -87,6 +91,8 @@ export function createWorkers(
   }
   const sweep = every(SWEEP_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
   lifecycle.onStop("module sweep", () => sweep.stop());
+  const assetSweep = every(SWEEP_MS, () => assets.sweep(), { name: "storage: asset sweep", log });
+  lifecycle.onStop("asset sweep", () => assetSweep.stop());
 
   return {
     scripts: {
@@ -98,5 +104,6 @@ export function createWorkers(
     },
     live,
     tails,
+    assets,
   };
 }

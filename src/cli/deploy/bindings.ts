@@ -31,6 +31,7 @@ const TYPES: Record<string, string> = {
   ratelimit: "rate limit",
   service: "worker",
   analytics_engine: "Analytics Engine",
+  assets: "static assets",
   send_email: "send_email",
 };
 
@@ -59,6 +60,8 @@ function valueOf(shown: ShownBinding): string {
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":
       return "id, tag and timestamp";
+    case "assets":
+      return "the files of this version";
     case "send_email":
       return binding.destination_address ?? binding.allowed_destination_addresses?.join(", ") ?? "any verified address";
     default:

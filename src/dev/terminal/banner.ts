@@ -75,6 +75,7 @@ const KINDS: Record<Binding["type"], string> = {
   ratelimit: "rate limit",
   service: "worker",
   analytics_engine: "Analytics Engine",
+  assets: "static assets",
   send_email: "send email",
 };
 
@@ -102,6 +103,8 @@ function resourceOf(binding: Binding): string {
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":
       return "id, tag and timestamp";
+    case "assets":
+      return "";
     case "send_email":
       return sendersAndRecipients(binding);
   }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { UserError, messageOf, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
+import { UserError, messageOf, randomIds, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
+import { createAssets, type Assets } from "../assets/store/assets.ts";
 import { createWorkerCalls } from "../bindings/services/runtime-calls.ts";
 import { workerErrors } from "../errors.ts";
 import type { InvocationOutcome, WorkerRuntime } from "../runtime/port.ts";
@@ -17,6 +18,8 @@ export interface LiveOptions {
   db: Db;
   objects: ObjectStore;
   secrets: Secrets;
+  /** Default: the assets in the same stores. */
+  assets?: Assets;
   events: Events;
   runtime: WorkerRuntime;
   clock?: Clock;
@@ -39,6 +42,7 @@ export function createLiveWorkers({
   events,
   runtime,
   clock = systemClock,
+  assets = createAssets({ db, objects, secrets, clock, ids: randomIds }),
   log = silentLog,
   random = Math.random,
   limits,
@@ -47,7 +51,7 @@ export function createLiveWorkers({
   const routes = createScriptRoutes({ db, clock, limit: bounds.routes });
   const residents = createLoadedVersions({
     runtime,
-    load: (id) => loadWorker(id, { db, objects, secrets }),
+    load: (id) => loadWorker(id, { db, objects, secrets, assets }),
     limits: bounds,
     clock,
     log,

@@ -1,3 +1,7 @@
+// The command line loads these without the rest of the domain.
+export { contentTypeOf } from "../assets/files/content-types.ts";
+export { type FolderAsset, listFolder, readRuleFile } from "../assets/files/folder.ts";
+export { compileRouting } from "../assets/site/routing.ts";
 export { watchedFiles } from "./bundle/build-command.ts";
 export { RATE_LIMIT_NAMESPACE } from "./config/schema.ts";
 export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } from "./bundle/bundler.ts";

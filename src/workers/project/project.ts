@@ -3,6 +3,7 @@ import type { EgressPolicy } from "../runtime/egress/policy.ts";
 import type { RuntimeLimits } from "../runtime/watchdog.ts";
 import type { Binding, ScriptLimits } from "../scripts/script.ts";
 import type { BuildCommand } from "./bundle/build-command.ts";
+import type { ProjectAssets } from "./config/assets.ts";
 import type { MissingBinding } from "./config/missing-bindings.ts";
 import type { ModuleRule } from "./config/rules.ts";
 
@@ -15,7 +16,9 @@ export interface Project {
   /** The requested `env.<name>`. */
   environment: string | undefined;
   name: string;
+  /** "" for a worker that has only assets. */
   main: string;
+  assets: ProjectAssets | undefined;
   /** YYYY-MM-DD. The runtime falls back to the newest date that it supports. */
   compatibilityDate: string;
   compatibilityFlags: string[];

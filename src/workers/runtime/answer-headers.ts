@@ -42,6 +42,15 @@ export function answerHeaders(rawHeaders: readonly string[], site?: Site): strin
   return headers;
 }
 
+/** Response headers of a static asset. A redirect stays below the worker's path on a shared host. */
+export function assetHeaders(headers: readonly string[], site?: Site): string[] {
+  const path = site?.kind === "shared" ? site.path : "";
+  const moved = headers.map((text, i) =>
+    i % 2 === 1 && headers[i - 1]!.toLowerCase() === "location" && text.startsWith("/") ? path + text : text,
+  );
+  return answerHeaders(moved, site);
+}
+
 /**
  * Restricts a cookie to the worker's own path or domain (RFC 6265 5.2). Returns undefined if the worker may not set it.
  */

@@ -221,6 +221,7 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
       return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
     case "stream":
       return wrapped(STREAM_MODULE, binding);
+    case "assets":
     case "service":
       return `(${name}, service = ${text(serviceName(binding))})`;
     case "analytics_engine":

@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { UserError, messageOf, systemClock, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
-import type { Site } from "./answer-headers.ts";
+import { hasNoCode } from "../scripts/script.ts";
+import { assetHeaders, type Site } from "./answer-headers.ts";
 import { directClient, type ClientOf } from "./client.ts";
 import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
 import { fetchEvent } from "./fetch-event.ts";
@@ -14,6 +15,7 @@ import type { IdRange } from "../../kernel/privileges.ts";
 import { createLiveMessages } from "./live-messages.ts";
 import type { Invocation, InvocationOutcome, WorkerRuntime } from "./port.ts";
 import { createRunFolders } from "./run-folders.ts";
+import { withAssets } from "./service-calls/asset-calls.ts";
 import { createEntrypointLookup } from "./service-calls/entrypoint-lookup.ts";
 import { createSlot, type ScriptSlot } from "./slot.ts";
 import { DEFAULT_LIMITS, type RuntimeLimits } from "./watchdog.ts";
@@ -145,6 +147,7 @@ export function createRuntime({
     try {
       const slot = slots.get(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
+      if (hasNoCode(slot.script)) throw workerErrors.onlyAssets({ script: slot.script.name });
       return await slot.process();
     } catch (err) {
       if (!(err instanceof UserError))
@@ -187,10 +190,11 @@ export function createRuntime({
       const key = script.key ?? script.name;
       return inTurn(key, async () => {
         const existing = slots.get(key);
-        if (existing !== undefined) return existing.swap(script);
+        if (existing !== undefined && !hasNoCode(script)) return existing.swap(script);
         const slot = createSlot(script, { machinery, clock, log, beforeStart });
         slots.set(key, slot);
-        if (!start) return;
+        if (existing !== undefined) void dismiss(key, existing);
+        if (!start || hasNoCode(script)) return;
         try {
           await slot.process();
         } catch (err) {
@@ -214,6 +218,12 @@ export function createRuntime({
       return { ...process, ended: Promise.resolve() };
     },
     async fetch(name, request, response) {
+      const script = slots.get(name)?.script;
+      const byAssets = await script?.assets?.handle(request, response, {
+        hasWorker: !hasNoCode(script),
+        filter: (headers) => assetHeaders(headers, siteOf(request, script.name)),
+      });
+      if (byAssets === true) return { outcome: "ok", byAssets };
       const process = await processOf(name);
       if ("fetch" in process) return process.fetch(request, response);
       reportUnstarted(name, fetchEvent(request, client, { status: 503 }), process);
@@ -230,9 +240,12 @@ export function createRuntime({
     async handlers(name) {
       const slot = slots.get(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
-      return (await slot.process()).handlers();
+      return hasNoCode(slot.script) ? [] : (await slot.process()).handlers();
     },
-    entrypoint: createEntrypointLookup({ slotOf: (name) => slots.get(name), inTurn }),
+    entrypoint: withAssets(
+      createEntrypointLookup({ slotOf: (name) => slots.get(name), inTurn }),
+      (name) => slots.get(name)?.script,
+    ),
     upgrade(name, request, socket, head) {
       // Handles errors before and after the socket has a reader.
       socket.on("error", () => socket.destroy());

@@ -92,6 +92,8 @@ export interface MailActions {
 export interface InvocationOutcome {
   outcome: "ok" | "exception" | "exceededCpu" | "exceededMemory" | "exceededWallTime" | "canceled";
   exception?: ThrownException;
+  /** True if static assets answered the request, so that the worker was not invoked. */
+  byAssets?: true;
 }
 
 export interface EmailOutcome extends InvocationOutcome {

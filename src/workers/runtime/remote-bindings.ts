@@ -13,12 +13,21 @@ const SERVICES = {
   service: "service",
 } as const satisfies Partial<Record<Binding["type"], keyof BindingServices>>;
 
-export type RemoteBinding = Extract<Binding, { type: keyof typeof SERVICES }>;
+export type RemoteBinding = Extract<Binding, { type: keyof typeof SERVICES | "assets" }>;
 
-export const isRemote = (binding: Binding): binding is RemoteBinding => Object.hasOwn(SERVICES, binding.type);
+export const isRemote = (binding: Binding): binding is RemoteBinding =>
+  binding.type === "assets" || Object.hasOwn(SERVICES, binding.type);
 
 export const serviceOf = ({ type }: RemoteBinding, services: BindingServices): BindingService<RemoteBinding> =>
-  services[SERVICES[type]] as BindingService<RemoteBinding>;
+  type === "assets" ? ownAssets : (services[SERVICES[type]] as BindingService<RemoteBinding>);
+
+/** `env.ASSETS`: the files are part of the calling version. */
+const ownAssets: BindingService<RemoteBinding> = {
+  async handle(request, response, { script: { assets } }) {
+    if (assets === undefined) response.writeHead(404, { "content-length": 0 }).end();
+    else await assets.serve(request, response);
+  },
+};
 
 /**
  * Identifies a binding in the process configuration and in a header and must therefore be ASCII: derived from the name

@@ -26,6 +26,7 @@ const ALL_TYPES: Binding["type"][] = [
   "analytics_engine",
   "service",
   "send_email",
+  "assets",
 ];
 
 type VersionChange = Partial<
@@ -97,7 +98,7 @@ const PLACEHOLDER = `export default { fetch() { return new Response("This Worker
 
 async function sameAs(
   { latest, modules }: Base,
-  { objects, clock }: ScriptsDeps,
+  { objects, clock, assets }: ScriptsDeps,
 ): Promise<Omit<VersionContent, "annotations">> {
   if (latest === undefined) {
     const module = {
@@ -116,6 +117,7 @@ async function sameAs(
     };
   }
   const { format, main, bindings, compatibilityDate, compatibilityFlags, limits } = latest;
+  const kept = latest.hasAssets ? await assets.of(latest.id) : undefined;
   return {
     format,
     main,
@@ -124,6 +126,7 @@ async function sameAs(
     compatibilityFlags,
     ...(limits !== undefined && { limits }),
     modules: await readModules(modules, objects),
+    ...(kept !== undefined && { assets: kept }),
   };
 }
 

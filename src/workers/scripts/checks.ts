@@ -58,6 +58,10 @@ export function checkModules(
     if (seen.has(name)) throw badUpload(`it has two modules named "${name}"`, "Module names must be unique.");
     seen.add(name);
   }
+  if (main === "") {
+    if (modules.length > 0) throw badUpload("it has modules but no main module", "Name the main module.");
+    return;
+  }
   const runnable = modules.filter(({ kind }) => kind !== "source-map");
   const found = runnable.find(({ name }) => name === main);
   if (found === undefined)

@@ -1,5 +1,6 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
+import type { Assets } from "../assets/store/assets.ts";
 import type { UploadLimits } from "./limits.ts";
 import type { LiveVersions } from "./live-versions.ts";
 import type { BindingTargets } from "./port.ts";
@@ -12,6 +13,7 @@ export interface ScriptsDeps {
   events: Events;
   live: LiveVersions;
   targets: BindingTargets;
+  assets: Assets;
   clock: Clock;
   ids: Ids;
   log: Log;

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { WorkerCalls } from "../bindings/services/port.ts";
 import type { EmailOutcome, InboundMail, MailActions, InvocationOutcome } from "../runtime/port.ts";
+import type { AssetsConfig } from "../assets/config.ts";
 import type { Binding, WorkerModule } from "./script.ts";
 
 /**
@@ -144,6 +145,7 @@ export interface ScriptSettings {
 /** The content of one upload. */
 export interface Upload {
   format: "modules" | "service-worker";
+  /** "" for a worker that has only assets; then `modules` is empty. */
   main: string;
   modules: UploadedModule[];
   /** Includes `inherit` bindings; unknown types have been rejected earlier. */
@@ -158,6 +160,14 @@ export interface Upload {
   limits?: { cpuMs?: number };
   annotations?: Annotations;
   settings?: Partial<ScriptSettings>;
+  assets?: ChosenAssets;
+}
+
+/** The static assets of a new version: without `token` or `config`, those of the newest version. */
+interface ChosenAssets {
+  /** The completion token of an upload. */
+  token?: string;
+  config?: AssetsConfig;
 }
 
 export interface InheritedBinding {
@@ -208,6 +218,7 @@ export interface Version {
   startupMs: number;
   /** Total bytes of all modules. */
   size: number;
+  hasAssets: boolean;
 }
 
 export interface Deployment {

@@ -43,6 +43,8 @@ export interface ScriptsTables {
     annotations: string;
     startup_ms: number;
     size: number;
+    /** Null: created before assets were supported. */
+    has_assets: number | null;
   };
   worker_modules: {
     version_id: string;
@@ -188,5 +190,9 @@ export const scriptsMigrations: Migration[] = [
         .addColumn("label", key, (column) => column.notNull().unique())
         .execute();
     },
+  },
+  {
+    name: "workers-scripts-002",
+    up: (db) => db.schema.alterTable("worker_versions").addColumn("has_assets", "integer").execute(),
   },
 ];

@@ -1,3 +1,4 @@
+import type { AssetSite } from "../assets/site/site.ts";
 import type { Entrypoint } from "../runtime/service-calls/entrypoints.ts";
 
 /** A worker ready to run: uploaded by a deploy or built by `reelpost dev`. */
@@ -14,7 +15,7 @@ export interface WorkerScript {
   /** 32 hex digits; bucket names are unique within an account. Absent in `reelpost dev`, which has no accounts. */
   account?: string;
   format: "modules" | "service-worker";
-  /** The name of the module whose default export is the worker. */
+  /** The name of the module whose default export is the worker; "" for a worker that has only assets. */
   main: string;
   modules: WorkerModule[];
   /** Source map (version 3, JSON) of the main module. Never passed to the runtime; used to map stacks. */
@@ -28,7 +29,12 @@ export interface WorkerScript {
   entrypoints?: Entrypoint[];
   /** When the version was uploaded, and its tag ("" for none). Absent in `reelpost dev`. */
   uploaded?: { at: Date; tag: string };
+  /** Its static assets. They are served without a process. */
+  assets?: AssetSite;
 }
+
+/** True if the worker consists of static assets only. */
+export const hasNoCode = ({ main }: Pick<WorkerScript, "main">): boolean => main === "";
 
 export interface WorkerModule {
   /** The specifier used by other modules to import it. */
@@ -56,6 +62,7 @@ export type Binding =
   | RateLimitBinding
   | ServiceBinding
   | { type: "analytics_engine"; name: string; dataset: string }
+  | { type: "assets"; name: string }
   | SendEmailBinding;
 
 /** Another worker of the account, or one of its named entrypoints. */

@@ -10,6 +10,7 @@ import {
 } from "../../kernel/index.ts";
 import { createKeyedQueue } from "../../kernel/keyed-queue.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
+import { createAssets, type Assets } from "../assets/store/assets.ts";
 import { workerErrors } from "../errors.ts";
 import { parseCron } from "../schedules/cron.ts";
 import { planSecrets, planSettings } from "./changing.ts";
@@ -50,6 +51,8 @@ export interface ScriptsOptions {
   /** The component that tests and runs versions. */
   live: LiveVersions;
   targets: BindingTargets;
+  /** Default: the assets in the same stores. */
+  assets?: Assets;
   /** The label of an account under the workers domain is initially derived from this name. */
   accountName?: (account: string) => Promise<string | undefined>;
   clock?: Clock;
@@ -78,7 +81,8 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     full: (limit, key) => workerErrors.tooManyDeploys({ limit, script: key.slice(key.indexOf("/") + 1) }),
   });
   const serialize: ScriptsDeps["serialize"] = (account, name, change) => queue(`${account}/${name}`, change);
-  const parts: ScriptsDeps = { ...options, clock, ids, log, limits, serialize };
+  const { assets = createAssets({ ...options, clock, ids }) } = options;
+  const parts: ScriptsDeps = { ...options, assets, clock, ids, log, limits, serialize };
   const tables = db.tables<ScriptsTables>();
   const read = scriptReader(tables);
   const make = createVersionBuilder(parts);
@@ -115,7 +119,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
         by,
         create: true,
         ...(upload.settings && { settings: defined(upload.settings) }),
-        plan: planUpload(upload, parts, said),
+        plan: planUpload(account, upload, parts, said),
       });
       return {
         script: scriptOf(made.script, made.version, made.deployment),
@@ -143,7 +147,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
         by,
         create: false,
         ...(upload.settings && { settings: defined(upload.settings) }),
-        plan: planUpload(upload, parts, undefined),
+        plan: planUpload(account, upload, parts, undefined),
       });
       return versionOf(made.version, name);
     },

@@ -1,5 +1,6 @@
 import { supportedDate } from "../project/config/compatibility.ts";
 import { resolveBindings, type BindingSources } from "./bindings.ts";
+import { checkAssets, planAssets } from "./chosen-assets.ts";
 import { checkCompatibilityDate, checkFlags, checkModules } from "./checks.ts";
 import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Upload } from "./port.ts";
@@ -26,12 +27,14 @@ export function sourcesOf(
 
 /** Checks the upload itself once, and its references to the base whenever the base changes. */
 export function planUpload(
+  account: string,
   upload: Upload,
-  parts: Pick<ScriptsDeps, "db" | "secrets" | "limits" | "clock" | "log">,
+  parts: Pick<ScriptsDeps, "db" | "secrets" | "limits" | "clock" | "log" | "assets">,
   deploy: Annotations | undefined,
 ): (base: Base) => Promise<VersionContent> {
   const { limits, clock, log } = parts;
   checkModules(upload, limits);
+  const assetsFor = planAssets(account, upload, parts.assets);
   const compatibilityDate = checkCompatibilityDate(upload.compatibilityDate, clock.now());
   const runDate = supportedDate(compatibilityDate);
   if (runDate !== compatibilityDate)
@@ -47,5 +50,10 @@ export function planUpload(
     annotations: { "workers/triggered_by": deploy === undefined ? "version_upload" : "upload", ...upload.annotations },
     ...(deploy !== undefined && { deploy }),
   };
-  return async (base) => ({ ...content, bindings: await resolveBindings(upload, sourcesOf(base, parts)) });
+  return async (base) => {
+    const assets = await assetsFor(base);
+    const bindings = await resolveBindings(upload, sourcesOf(base, parts));
+    checkAssets({ main, bindings }, assets);
+    return { ...content, bindings, ...(assets !== undefined && { assets }) };
+  };
 }

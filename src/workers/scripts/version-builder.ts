@@ -8,6 +8,7 @@ import { storeModules } from "./module-objects.ts";
 import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Author, ScriptSettings, UploadedModule, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
+import type { VersionAssets } from "../assets/store/version-assets-table.ts";
 import { addScript } from "./new-script.ts";
 import { findScript, updateScript, type ScriptRecord } from "./scripts-table.ts";
 import {
@@ -36,6 +37,7 @@ export interface VersionContent extends Pick<
   "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "annotations"
 > {
   modules: UploadedModule[];
+  assets?: VersionAssets;
   /** If set, the version goes live immediately, with these annotations of the deployment. */
   deploy?: Annotations;
 }
@@ -65,7 +67,7 @@ const ATTEMPTS = 10;
  * leaves the worker unchanged; modules without a version are swept.
  */
 export function createVersionBuilder(parts: ScriptsDeps) {
-  const { db, objects, secrets, live, targets, clock, ids, limits, serialize } = parts;
+  const { db, objects, secrets, live, targets, assets: assetStore, clock, ids, limits, serialize } = parts;
   const tables = db.tables<ScriptsTables>();
 
   async function baseOf({ account, name, create }: VersionRequest, newId: string): Promise<Base> {
@@ -89,7 +91,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     base: Base,
     version: VersionRecord,
     modules: ModuleRecord[],
-    deploy: Annotations | undefined,
+    { assets, deploy }: Pick<VersionContent, "assets" | "deploy">,
   ): Promise<Made | undefined> {
     const { account, name } = request;
     return db
@@ -112,6 +114,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         };
         await updateScript(tx, script);
         await insertVersion(tx, version, modules);
+        if (assets !== undefined) await assetStore.attach(tx, version, assets);
         if (deploy === undefined) {
           await pruneVersions(tx, script.id, script.versionCount - limits.keptVersions);
           return { script, version };
@@ -139,11 +142,12 @@ export function createVersionBuilder(parts: ScriptsDeps) {
   /** Resolves with undefined if another process was faster. */
   async function attempt(request: VersionRequest, newId: string, written: ModuleRecord[]): Promise<Made | undefined> {
     const base = await baseOf(request, newId);
-    const { modules, deploy, ...content } = await request.plan(base);
+    const { modules, deploy, assets, ...content } = await request.plan(base);
     await checkTargets(content.bindings, request, targets);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };
+    const opened = assets && (await assetStore.open({ ...identity, ...content }, assets));
     const trial = await live.startTrial(
-      workerScriptOf({ ...identity, ...content }, { name: request.name, modules, secrets }),
+      workerScriptOf({ ...identity, ...content }, { name: request.name, modules, secrets, assets: opened?.site }),
     );
     let kept = false;
     try {
@@ -154,12 +158,16 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         ...content,
         number: (base.script?.versionCount ?? 0) + 1,
         author: request.by,
-        etag: etagOf(content, records),
+        etag: etagOf(content, records, assets),
         handlers: trial.handlers,
         startupMs: trial.startupMs,
         size: records.filter(({ kind }) => kind !== "source-map").reduce((sum, { size }) => sum + size, 0),
+        hasAssets: assets !== undefined,
       };
-      const made = await commit(request, base, version, records, deploy);
+      const made = await commit(request, base, version, records, {
+        ...(assets !== undefined && { assets }),
+        ...(deploy !== undefined && { deploy }),
+      });
       kept = made !== undefined;
       return made;
     } finally {
@@ -185,8 +193,16 @@ export function createVersionBuilder(parts: ScriptsDeps) {
 
 /** Covers everything that runs, but not the annotations. */
 function etagOf(
-  { format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<VersionContent, "modules" | "deploy">,
+  {
+    format,
+    main,
+    bindings,
+    compatibilityDate,
+    compatibilityFlags,
+    limits,
+  }: Omit<VersionContent, "modules" | "assets" | "deploy">,
   modules: ModuleRecord[],
+  assets: VersionAssets | undefined,
 ): string {
   const runs = [
     format,
@@ -196,6 +212,7 @@ function etagOf(
     compatibilityFlags,
     limits ?? null,
     modules.map(({ name, kind, sha256 }) => [name, kind, sha256]),
+    ...(assets === undefined ? [] : [assets]),
   ];
   return createHash("sha256").update(JSON.stringify(runs)).digest("hex");
 }

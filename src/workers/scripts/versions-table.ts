@@ -153,6 +153,7 @@ const rowOf = (version: VersionRecord): ScriptsTables["worker_versions"] => ({
   annotations: JSON.stringify(version.annotations),
   startup_ms: version.startupMs,
   size: version.size,
+  has_assets: Number(version.hasAssets),
 });
 
 const record = (row: Selectable<ScriptsTables["worker_versions"]> | undefined): VersionRecord | undefined =>
@@ -174,4 +175,5 @@ const record = (row: Selectable<ScriptsTables["worker_versions"]> | undefined): 
     annotations: JSON.parse(row.annotations),
     startupMs: row.startup_ms,
     size: row.size,
+    hasAssets: row.has_assets === 1,
   };

@@ -1,4 +1,6 @@
 import type { Db, ObjectStore, Secrets } from "../../store/index.ts";
+import type { AssetSite } from "../assets/site/site.ts";
+import type { Assets } from "../assets/store/assets.ts";
 import { workerErrors } from "../errors.ts";
 import { openBinding } from "./bindings.ts";
 import { readModules } from "./module-objects.ts";
@@ -30,7 +32,12 @@ export const versionKey = ({ account, scriptId, id }: Pick<VersionRecord, "accou
 /** A version for the runtime, with its secrets opened. */
 export function workerScriptOf(
   version: Runnable,
-  { name, modules, secrets }: { name: string; modules: UploadedModule[]; secrets: Secrets },
+  {
+    name,
+    modules,
+    secrets,
+    assets,
+  }: { name: string; modules: UploadedModule[]; secrets: Secrets; assets?: AssetSite | undefined },
 ): WorkerScript {
   const sourceMap = mapOf(version.main, modules);
   return {
@@ -49,13 +56,14 @@ export function workerScriptOf(
     bindings: version.bindings.map((binding) => openBinding(binding, version.scriptId, secrets)),
     ...(version.limits !== undefined && { limits: version.limits }),
     uploaded: { at: new Date(version.createdAt), tag: version.annotations["workers/tag"] ?? "" },
+    ...(assets !== undefined && { assets }),
   };
 }
 
 /** Reads a stored version. Throws versionMissing. */
 export async function loadWorker(
   id: string,
-  { db, objects, secrets }: { db: Db; objects: ObjectStore; secrets: Secrets },
+  { db, objects, secrets, assets }: { db: Db; objects: ObjectStore; secrets: Secrets; assets: Assets },
 ): Promise<{ worker: WorkerScript; size: number }> {
   const tables = db.tables<ScriptsTables>();
   const version = await findVersion(tables, id);
@@ -63,7 +71,12 @@ export async function loadWorker(
   if (version === undefined || script === undefined)
     throw workerErrors.versionMissing({ version: id, script: script?.name ?? "that had it" });
   const modules = await readModules(await listModules(tables, id), objects);
-  return { worker: workerScriptOf(version, { name: script.name, modules, secrets }), size: version.size };
+  const own = version.hasAssets ? await assets.of(id) : undefined;
+  const opened = own && (await assets.open(version, own));
+  return {
+    worker: workerScriptOf(version, { name: script.name, modules, secrets, assets: opened?.site }),
+    size: version.size + (opened?.weight ?? 0),
+  };
 }
 
 /** wrangler sends the source map of `index.js` as `index.js.map`. */

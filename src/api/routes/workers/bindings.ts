@@ -53,6 +53,7 @@ const FIELDS = {
       service,
       ...given({ entrypoint, props }),
     })),
+  assets: z.object({}).transform(() => ({ type: "assets" as const })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z
     .object({

@@ -56,6 +56,9 @@ interface Made {
   warnings: Problem[];
 }
 
+/** A worker that has only assets. */
+const NO_CODE: Made = { format: "modules", main: "", modules: [], files: [], warnings: [] };
+
 export function createBundler(
   project: Project,
   { mode = "development", cwd = project.root }: BundlerOptions = {},
@@ -66,7 +69,8 @@ export function createBundler(
   let builds = 0;
   let closed = false;
   const closing = new AbortController();
-  let watched = [project.main];
+  const own = project.main === "" ? [] : [project.main];
+  let watched = own;
   let last: Promise<unknown> = Promise.resolve();
   const loaded = new Set<string>();
   const refused = (problems: Problem[]) =>
@@ -116,7 +120,7 @@ export function createBundler(
     if (command !== undefined && !skipCommand)
       await runBuildCommand(command, { main: project.main, mode, signal: closing.signal });
     try {
-      const made = await (project.build.noBundle ? collect() : bundle());
+      const made = await (project.main === "" ? NO_CODE : project.build.noBundle ? collect() : bundle());
       watched = made.files;
       const size = sizeOf(made.modules);
       if (size > MAX_BYTES)
@@ -130,7 +134,7 @@ export function createBundler(
       return finish(project, made, ++builds, started);
     } catch (thrown) {
       // The files of a failed build and those of the last successful one: a missing import may reappear in either.
-      watched = [...new Set([project.main, ...watched, ...loaded])];
+      watched = [...new Set([...own, ...watched, ...loaded])];
       if (!isBuildFailure(thrown)) throw thrown;
       throw refused([
         ...toProblems(thrown.errors, "error", project.root),
@@ -234,7 +238,7 @@ function finish(
     bindings,
     ...(limits === undefined ? {} : { limits }),
   };
-  const digest = digestOf(run);
+  const digest = digestOf({ ...run, assets: project.assets });
   return {
     script: { ...run, version: `${number}-${digest.slice(0, 12)}`, ...(sourceMap === undefined ? {} : { sourceMap }) },
     digest,
@@ -248,7 +252,10 @@ function finish(
 const sizeOf = (modules: readonly WorkerModule[]) =>
   modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
 
-function digestOf({ modules, ...rest }: Pick<WorkerScript, "modules" | "bindings">): string {
+function digestOf({
+  modules,
+  ...rest
+}: Pick<WorkerScript, "modules" | "bindings"> & { assets: Project["assets"] }): string {
   const hash = createHash("sha256").update(JSON.stringify(rest));
   for (const { name, kind, content } of modules) hash.update(`\0${name}\0${kind}\0`).update(content);
   return hash.digest("hex");

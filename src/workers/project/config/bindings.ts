@@ -54,6 +54,9 @@ export function makeBindings(
     ...(fields.version_metadata == null
       ? []
       : [{ type: "version_metadata", name: fields.version_metadata.binding } satisfies Binding]),
+    ...(fields.assets?.binding === undefined
+      ? []
+      : [{ type: "assets", name: fields.assets.binding } satisfies Binding]),
     ...Object.entries(fields.vars ?? {}).flatMap(([name, value]): Binding[] => {
       if (secretNames.has(name)) return [];
       return [

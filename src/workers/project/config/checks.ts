@@ -10,6 +10,7 @@ import {
 import type { Purpose } from "./bindings.ts";
 import { NEWEST_COMPATIBILITY_DATE, isoDate, classifyCompatibilityDate } from "./compatibility.ts";
 import { type EnvironmentView, isEmpty } from "./environment.ts";
+import { checkAssets } from "./assets.ts";
 import { checkUnsupported } from "./missing-bindings.ts";
 
 /**
@@ -23,6 +24,7 @@ export function checkAcrossFields(
 ): Problem[] {
   return [
     ...checkRequired(document, view, now),
+    ...checkAssets(document, view),
     ...checkDate(document, view, now),
     ...checkUnsupported(document, view, { purpose, allowMissing }),
     ...checkSendEmail(document),
@@ -34,7 +36,7 @@ export function checkAcrossFields(
 function checkRequired(document: ConfigDocument, view: EnvironmentView, now: number): Problem[] {
   const examples = { name: "my-worker", main: "src/index.ts", compatibility_date: isoDate(now) };
   return Object.entries(examples).flatMap(([field, example]): Problem[] => {
-    if (view.get(field) !== undefined) return [];
+    if (view.get(field) !== undefined || (field === "main" && view.get("assets") !== undefined)) return [];
     const fix = document.syntax === "toml" ? `add ${field} = "${example}"` : `add "${field}": "${example}"`;
     return [errorAt(document.locate(view.path), `"${field}" is missing`, fix)];
   });
@@ -94,7 +96,7 @@ const NAMED_LISTS: [field: string, key: string][] = [
 ];
 
 /** Fields with one binding, in `binding`. */
-const SINGLE_BINDINGS = ["stream", "version_metadata"];
+const SINGLE_BINDINGS = ["stream", "assets", "version_metadata"];
 
 function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const places = bindingPlaces(document, view);

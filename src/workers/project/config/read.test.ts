@@ -55,11 +55,13 @@ test("a file with every field becomes a project", async (t) => {
       "rules": [{ "type": "Text", "globs": ["**/*.md"], "fallthrough": true }],
       "define": { "FLAG": "true" }, "alias": { "x": "./src/x.ts" }, "minify": true, "tsconfig": "tsconfig.json",
       "dev": { "port": 9999, "ip": "127.0.0.1" },
+      "assets": { "directory": "public", "binding": "ASSETS", "html_handling": "none", "not_found_handling": "404-page", "run_worker_first": ["/api/*"] },
       "addresses": ["hi@example.com", "*@example.com"],
       "observability": { "enabled": true }, "workers_dev": true, "routes": [],
       "durable_objects": { "bindings": [] }, "queues": {},
       "reelpost": { "verified_addresses": ["a@example.com"], "smtp_port": 2600, "egress": { "allow_loopback": true, "deny_ports": [25], "allow": ["10.0.0.0/8"] }, "limits": { "email_wall_ms": 1000 } },
     }`,
+    "public/index.html": "",
     ".dev.vars": "TOKEN=s3cret\nOTHER='x y'\n",
   });
   const project = await read(join(root, "src"));
@@ -69,6 +71,11 @@ test("a file with every field becomes a project", async (t) => {
     environment: undefined,
     name: "mail",
     main: join(root, "src/index.ts"),
+    assets: {
+      directory: join(root, "public"),
+      binding: "ASSETS",
+      config: { htmlHandling: "none", notFoundHandling: "404-page", runWorkerFirst: ["/api/*"] },
+    },
     compatibilityDate: DATE,
     compatibilityFlags: ["nodejs_compat"],
     bindings: [
@@ -85,6 +92,7 @@ test("a file with every field becomes a project", async (t) => {
       { type: "r2_bucket", name: "FILES", bucket_name: "files" },
       { type: "d1", name: "DB", id: "d1" },
       { type: "d1", name: "Own_DB", id: "mail-own-db" },
+      { type: "assets", name: "ASSETS" },
       { type: "plain_text", name: "URL", text: "https://example.com" },
       { type: "json", name: "LIST", json: [1, { a: null }] },
       { type: "secret_text", name: "TOKEN", text: "s3cret" },
@@ -433,5 +441,36 @@ test(".wrangler/deploy/config.json replaces the configuration, unless --config i
   assert.match(
     await refusal(root),
     /^<root>\/\.wrangler\/deploy\/config\.json does not name a configuration file: .* does not exist$/,
+  );
+});
+
+test("a worker may consist of assets only; their fields are checked", async (t) => {
+  const only = { name: "site", compatibility_date: DATE, assets: { directory: "./public" } };
+  const root = await folder(t, { "wrangler.json": JSON.stringify(only), "public/index.html": "" });
+  const project = await read(root);
+  assert.deepEqual([project.main, project.bindings, project.assets?.directory], ["", [], join(root, "public")]);
+
+  const refusal = async (config: object) => {
+    const wrong = await folder(t, { "wrangler.json": JSON.stringify({ ...only, ...config }), "src/index.ts": "" });
+    return read(wrong).then(
+      ({ warnings }) => warnings.map(({ message }) => message).join("\n"),
+      (err: Error) => err.message,
+    );
+  };
+  assert.match(await refusal({}), /the directory in "assets.directory" does not exist: "\.\/public"/);
+  assert.match(
+    await refusal({ assets: { directory: "x", binding: "A" } }),
+    /"assets.binding" is set, but there is no "main"/,
+  );
+  assert.match(await refusal({ assets: {} }), /"assets.directory" is missing|assets.directory/);
+  const main = "src/index.ts";
+  assert.match(
+    await refusal({ main, assets: { directory: "x", run_worker_first: ["!/a"] } }),
+    /"assets.run_worker_first" is invalid: it has only negative patterns/,
+  );
+  assert.match(await refusal({ main, assets: { directory: "x", base_path: "/docs" } }), /"assets.base_path"/);
+  assert.match(
+    await refusal({ main, vars: { A: "1" }, assets: { directory: "x", binding: "A" } }),
+    /duplicate name "A"/,
   );
 });

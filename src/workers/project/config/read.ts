@@ -13,6 +13,7 @@ import {
 import type { Clock } from "../../../kernel/clock.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "../project.ts";
+import { checkDirectory, readAssets } from "./assets.ts";
 import { checkDeployIds, makeBindings, type Purpose } from "./bindings.ts";
 import { checkAcrossFields } from "./checks.ts";
 import { type EnvironmentView, checkEnvironment, viewEnvironment } from "./environment.ts";
@@ -77,6 +78,7 @@ export async function readProject({
   if (isObject && purpose === "deploy") problems.push(...checkDeployIds(document, view));
   const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root, env);
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
+  problems.push(...checkDirectory(document, view, { root, purpose }));
   if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
 
   const fields = environmentFields(checked.value, environment);
@@ -86,10 +88,14 @@ export async function readProject({
     root,
     environment,
     name,
-    main: resolve(root, fields.main!),
+    main: fields.main === undefined ? "" : resolve(root, fields.main),
+    assets: readAssets(fields, root),
     compatibilityDate: fields.compatibility_date!,
     compatibilityFlags: fields.compatibility_flags ?? [],
-    bindings: makeBindings(fields, { workerName: name, purpose, secrets: purpose === "dev" ? secrets : [] }),
+    bindings:
+      fields.main === undefined
+        ? []
+        : makeBindings(fields, { workerName: name, purpose, secrets: purpose === "dev" ? secrets : [] }),
     missingBindings: findMissingBindings(view),
     requiredSecrets: fields.secrets?.required ?? [],
     localSecrets: secrets.map((secret) => secret.name),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseNetwork } from "../../../kernel/networks.ts";
+import { HTML_HANDLING, NOT_FOUND_HANDLING } from "../../assets/config.ts";
 import { RULE_TYPES } from "./rules.ts";
 
 /**
@@ -122,6 +123,21 @@ const rule = z.strictObject({
   fallthrough: z.boolean().optional(),
 });
 
+const assets = z.strictObject({
+  directory: z.string().min(1).meta({ description: "a directory with the files", example: "./public" }),
+  binding: bindingName.optional(),
+  html_handling: z.enum(HTML_HANDLING).optional(),
+  not_found_handling: z.enum(NOT_FOUND_HANDLING).optional(),
+  run_worker_first: z
+    .union([z.boolean(), z.array(z.string())])
+    .optional()
+    .meta({ description: "true, false or a list of patterns", example: ["/api/*"] }),
+  base_path: z
+    .literal("/")
+    .optional()
+    .meta({ description: '"/"', fix: "put the files in a folder of that name in the assets directory" }),
+});
+
 /** Valid in wrangler, but without effect on a self-hosted machine: accepted and ignored. */
 const passedOver = z.unknown().optional();
 
@@ -182,6 +198,7 @@ export const inherited = {
   first_party_worker: passedOver,
   python_modules: passedOver,
   migrations: passedOver,
+  assets: assets.optional().meta({ example: { directory: "./public" } }),
   triggers: z
     .looseObject({
       crons: z
@@ -243,7 +260,6 @@ export const UNSUPPORTED: Record<string, string> = {
   queues: "Queues",
   ai: "Workers AI",
   ai_search: "AI Search",
-  assets: "static assets",
   browser: "Browser Rendering",
   containers: "Containers",
   data_blobs: "data blobs",

@@ -1,0 +1,44 @@
+import { assetErrors } from "../assets/errors.ts";
+import type { Assets } from "../assets/store/assets.ts";
+import type { VersionAssets } from "../assets/store/version-assets-table.ts";
+import { badUpload } from "./checks.ts";
+import type { Upload } from "./port.ts";
+import type { VersionContent } from "./version-builder.ts";
+import type { VersionRecord } from "./versions-table.ts";
+
+/** Verifies the completion token once; the returned function reads the assets of the base. Throws badCompletion. */
+export function planAssets(
+  account: string,
+  { assets: chosen }: Pick<Upload, "assets">,
+  assets: Assets,
+): (base: { latest?: VersionRecord }) => Promise<VersionAssets | undefined> {
+  if (chosen === undefined) return async () => undefined;
+  const { token, config } = chosen;
+  if (token !== undefined) {
+    const manifestId = assets.completed(account, token);
+    return async () => ({ manifestId, config: config ?? {} });
+  }
+  return async ({ latest }) => {
+    const kept = latest && (await assets.of(latest.id));
+    if (kept === undefined) throw assetErrors.nothingToKeep();
+    return { ...kept, ...(config !== undefined && { config }) };
+  };
+}
+
+/** Throws badUpload for a version that cannot run without assets. */
+export function checkAssets(
+  { main, bindings }: Pick<VersionContent, "main" | "bindings">,
+  assets: VersionAssets | undefined,
+): void {
+  if (assets === undefined) {
+    const binding = bindings.find(({ type }) => type === "assets");
+    if (binding !== undefined)
+      throw badUpload(
+        `it has the assets binding '${binding.name}' but no assets`,
+        "Upload assets, or remove the binding.",
+      );
+    if (main === "") throw badUpload("it has neither a main module nor assets", "Send at least one of them.");
+  } else if (main === "" && assets.config.runWorkerFirst !== undefined && assets.config.runWorkerFirst !== false) {
+    throw badUpload("`run_worker_first` is set, but there is no main module", "Remove it, or send a main module.");
+  }
+}

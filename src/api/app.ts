@@ -13,7 +13,7 @@ import { apiErrors } from "./errors.ts";
 import { mountDocuments } from "./openapi.ts";
 import type { Answer, Operation, Route } from "./operation.ts";
 import { honoPath, methodsByPath, sentPath } from "./paths.ts";
-import type { AccessControl } from "./ports.ts";
+import type { AccessControl, Credentials } from "./ports.ts";
 import { createFailureLimiter, createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from "./rate-limit.ts";
 import { createReadCache } from "./read-cache.ts";
 import { createSegmentRouter } from "./router.ts";
@@ -72,7 +72,9 @@ export function createApi({
       const { incoming, outgoing } = context.env;
       const credentials = credentialsOf(incoming.headers, clientIp(incoming));
       failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
-      const caller = await accessControl.authenticate(credentials);
+      const identify = async (given: Credentials) =>
+        operation.authenticate === undefined ? accessControl.authenticate(given) : operation.authenticate(given.secret);
+      const caller = await identify(credentials);
       if (caller === undefined) {
         failures.failed(credentials.ip);
         throw (operation.authenticationError ?? apiErrors.notAuthenticated)();
@@ -89,7 +91,7 @@ export function createApi({
       const whole = incoming.complete;
       const confirm = async () => {
         if (whole) return;
-        const now = await accessControl.authenticate(credentialsOf(incoming.headers, clientIp(incoming)));
+        const now = await identify(credentialsOf(incoming.headers, clientIp(incoming)));
         if (now === undefined) throw apiErrors.notAuthenticated();
         await authorize(accessControl, now, operation, params, context.req.path);
       };

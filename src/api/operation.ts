@@ -27,6 +27,8 @@ export interface Operation<
    * Null: any valid token; the handler filters what it may see.
    */
   permission: Permission | null;
+  /** Authenticates with something other than an API token. Undefined: the token is invalid. */
+  authenticate?(secret: string): Caller | undefined;
   /** Error for unauthenticated requests, if clients expect another one than the usual. */
   authenticationError?: () => UserError;
   /** Maps errors of operations that publish their own error codes. `details.result` replaces the null result. */

@@ -5,7 +5,7 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Mail } from "../mail/index.ts";
 import type { Stream } from "../stream/index.ts";
-import type { Bindings, Scripts, Tails } from "../workers/index.ts";
+import type { AssetUploads, Bindings, Scripts, Tails } from "../workers/index.ts";
 import type { Lookups, Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
@@ -38,6 +38,7 @@ interface PlatformModules {
   accounts: AccountsModule;
   zones: Zones;
   scripts: Scripts;
+  assets: AssetUploads;
   tails: Tails;
   bindings: Bindings;
   mail: Mail;
@@ -114,7 +115,17 @@ interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose"
 
 /** All operations, bound to the domains of this process. */
 function routesOf(
-  { accounts, zones, scripts, tails, bindings: { kv, r2, d1, analytics }, mail, stream, lookups }: PlatformModules,
+  {
+    accounts,
+    zones,
+    scripts,
+    assets,
+    tails,
+    bindings: { kv, r2, d1, analytics },
+    mail,
+    stream,
+    lookups,
+  }: PlatformModules,
   { address, publicUrl, workerUrl, diagnose, clock }: RouteOptions,
 ): Route[] {
   return [
@@ -124,7 +135,7 @@ function routesOf(
     ...membershipRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
-    ...workerRoutes({ scripts, urlOf: workerUrl }),
+    ...workerRoutes({ scripts, assets, urlOf: workerUrl }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, clock }),

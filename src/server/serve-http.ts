@@ -29,11 +29,11 @@ export function createServeHttp(
   basics: Basics,
 ): PlatformHttp {
   const { platform, bindings, certificates, dns, mail, stream, metrics } = modules;
-  const { accounts, zones, scripts, tails, live } = platform;
+  const { accounts, zones, scripts, assets, tails, live } = platform;
   const { clock, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const { wellKnown, ...platformApi } = createPlatformApi(
-    { accounts, zones, scripts, tails, bindings, mail, stream, lookups: dns.lookups, metrics },
+    { accounts, zones, scripts, assets, tails, bindings, mail, stream, lookups: dns.lookups, metrics },
     {
       settings,
       version,

@@ -1,10 +1,11 @@
-import type { Script, Scripts, Version } from "../../../workers/index.ts";
+import type { AssetUploads, Script, Scripts, Version } from "../../../workers/index.ts";
 import { workerErrors } from "../../../workers/index.ts";
 import type { PageRequest, Page } from "../../../kernel/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 export interface WorkerRoutesDeps {
   scripts: Scripts;
+  assets: AssetUploads;
   /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }

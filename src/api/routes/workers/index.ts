@@ -1,5 +1,6 @@
 import type { Route } from "../../operation.ts";
 import type { WorkerRoutesDeps } from "./common.ts";
+import { assetRoutes } from "./assets.ts";
 import { contentRoutes } from "./content.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { unsupportedRoutes } from "./not-offered.ts";
@@ -18,6 +19,7 @@ export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...scriptRoutes(deps),
   ...contentRoutes(deps),
   ...versionRoutes(deps),
+  ...assetRoutes(deps),
   ...deploymentRoutes(deps),
   ...secretRoutes(deps),
   ...settingRoutes(deps),

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { ScriptSettings, Upload, Version } from "../../../workers/index.ts";
+import { assetFields } from "./asset-fields.ts";
 import { BINDING_TYPES, readBindings, sentBindings, type ReadOptions } from "./bindings.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { observability, placement } from "./setting-fields.ts";
@@ -37,25 +38,37 @@ export const unsupportedFields = {
   migrations: z.unknown().optional(),
   exports: z.unknown().optional(),
   containers: z.unknown().optional(),
-  assets: z.unknown().optional(),
 };
 
 const uploadMetadata = z.object({
+  ...assetFields,
   main_module: z.string().nullish(),
   body_part: z.string().nullish(),
   ...settingFields,
   ...versionFields,
   ...unsupportedFields,
 });
-const settingsPatch = z.object({ ...settingFields, ...versionFields, ...unsupportedFields });
+const settingsPatch = z.object({
+  ...settingFields,
+  ...versionFields,
+  ...unsupportedFields,
+  assets: z.unknown().optional(),
+});
 export type UploadMetadata = z.infer<typeof uploadMetadata>;
 export type SettingsPatch = z.infer<typeof settingsPatch>;
 
 /** Throws badMetadata with every invalid field, and notOffered. */
 export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMetadata =>
   rejectUnsupported(check(uploadMetadata, value, part));
-export const readSettingsPatch = (value: unknown, part = "settings"): SettingsPatch =>
-  rejectUnsupported(check(settingsPatch, value, part));
+export function readSettingsPatch(value: unknown, part = "settings"): SettingsPatch {
+  const patch = rejectUnsupported(check(settingsPatch, value, part));
+  if (!isEmpty(patch.assets))
+    throw workerRouteErrors.notOffered({
+      what: "Settings of static assets (`assets`)",
+      fix: "Upload a new version with them.",
+    });
+  return patch;
+}
 
 function check<Fields>(schema: z.ZodType<Fields>, value: unknown, part: string): Fields {
   const parsed = schema.safeParse(value);
@@ -73,11 +86,6 @@ export function rejectUnsupported<Fields extends { [Name in keyof typeof unsuppo
   if (!isEmpty(fields.migrations)) throw workerRouteErrors.notOffered({ what: "Durable Objects (`migrations`)", fix });
   if (!isEmpty(fields.exports)) throw workerRouteErrors.notOffered({ what: "Declared exports (`exports`)", fix });
   if (!isEmpty(fields.containers)) throw workerRouteErrors.notOffered({ what: "Containers (`containers`)", fix });
-  if (!isEmpty(fields.assets))
-    throw workerRouteErrors.notOffered({
-      what: "Static assets (`assets`)",
-      fix: "Serve the files from the worker, from KV or from R2.",
-    });
   return fields;
 }
 
@@ -156,4 +164,5 @@ export const uploadLike = (version: Version, modules: Upload["modules"]): Upload
   compatibilityDate: version.compatibilityDate,
   compatibilityFlags: version.compatibilityFlags,
   ...(version.limits !== undefined && { limits: version.limits }),
+  ...(version.hasAssets && { assets: {} }),
 });

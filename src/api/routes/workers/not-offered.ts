@@ -68,16 +68,6 @@ export const unsupportedRoutes = (): Route[] => [
     WITHOUT_QUEUES,
   ),
   refusal({ id: "queues-create", method: "post", path: QUEUES, summary: "Create Queue" }, "Queues", WITHOUT_QUEUES),
-  refusal(
-    {
-      id: "worker-script-update-create-assets-upload-session",
-      method: "post",
-      path: `${SCRIPT}/assets-upload-session`,
-      summary: "Create Assets Upload Session",
-    },
-    "Static assets",
-    "Serve the files from the worker, from KV or from R2.",
-  ),
 
   // Clients whose configuration contains no routes replace the list with an empty one.
   route(

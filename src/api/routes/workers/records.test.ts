@@ -151,7 +151,6 @@ test("unsupported resources have empty lists, and creating one is rejected", asy
     ["post", `${WORKERS}/scripts/hello/domains/changeset`, [], /Custom domains/],
     ["put", `${WORKERS}/scripts/hello/routes`, [{ pattern: "example.com/*" }], /Routes are not supported/],
     ["post", `/zones/${"b".repeat(32)}/workers/routes`, { pattern: "example.com/*" }, /Routes/],
-    ["post", `${WORKERS}/scripts/hello/assets-upload-session`, { manifest: {} }, /Static assets/],
   ];
   for (const [method, path, body, text] of refusals)
     assert.match((await refused(method, path, { body })).join(" "), text);

@@ -255,9 +255,42 @@ describe("metadata of an upload", () => {
       await refusal(withMetadata({ migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["A"] }] } })),
       /Durable Objects/,
     );
-    assert.match(await refusal(withMetadata({ assets: { jwt: "x" } })), /Static assets/);
+    assert.match(await refusal(withMetadata({ assets: { config: { base_path: "/docs" } } })), /base_path/);
     assert.match(await refusal(withMetadata({ exports: { A: { type: "durable-object" } } })), /exports/);
     assert.match(await refusal(withMetadata({ containers: [{ class_name: "A" }] })), /Containers/);
+  });
+
+  test("reads static assets, also without a main module", async () => {
+    const config = {
+      html_handling: "none",
+      not_found_handling: "404-page",
+      run_worker_first: ["/api/*"],
+      _headers: "/*\n  A: b",
+      _redirects: "/a /b",
+    };
+    const read = {
+      htmlHandling: "none",
+      notFoundHandling: "404-page",
+      runWorkerFirst: ["/api/*"],
+      headers: "/*\n  A: b",
+      redirects: "/a /b",
+    };
+    const assetsOf = async (metadata: object) => (await readUploadForm(withMetadata(metadata))).assets;
+    assert.deepEqual(await assetsOf({ assets: { jwt: "x", config } }), { token: "x", config: read });
+    assert.deepEqual(await assetsOf({ keep_assets: true }), {});
+    assert.deepEqual(await assetsOf({ keep_assets: true, assets: { config } }), { config: read });
+    assert.deepEqual(await assetsOf({ assets: { jwt: "x", config: { serve_directly: false } } }), {
+      token: "x",
+      config: { runWorkerFirst: true },
+    });
+    assert.equal(await assetsOf({}), undefined);
+    assert.match(await refusal(withMetadata({ assets: { config } })), /no `jwt`/);
+    assert.match(
+      await refusal(withMetadata({ assets: { jwt: "x", config: { run_worker_first: ["api"] } } })),
+      /begins with neither/,
+    );
+    const only = await readUploadForm(formOf({ assets: { jwt: "x" } }, {}));
+    assert.deepEqual([only.main, only.modules], ["", []]);
   });
 
   test("truncates a long message between characters", async () => {

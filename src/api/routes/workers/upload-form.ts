@@ -1,4 +1,5 @@
 import type { Upload, UploadedModule } from "../../../workers/index.ts";
+import { chosenAssets, hasAssets } from "./asset-fields.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { isPartOf, partOf } from "./form-part.ts";
 import { bareMediaType, readModule } from "./modules.ts";
@@ -46,6 +47,7 @@ export async function readUploadForm(
     modules,
     inheritStrictly,
     ...ofVersion,
+    ...chosenAssets(metadata, METADATA),
     settings: settingsPartOf(metadata),
   };
 }
@@ -69,7 +71,8 @@ export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
 export const isScriptType = (contentType: string): boolean =>
   /^(application|text)\/javascript(\+module)?$/.test(bareMediaType(contentType));
 
-function mainOf({ main_module, body_part }: UploadMetadata): Main {
+function mainOf(metadata: UploadMetadata): Main {
+  const { main_module, body_part } = metadata;
   if (typeof main_module === "string" && typeof body_part === "string") {
     throw workerRouteErrors.badMetadata({
       part: METADATA,
@@ -79,6 +82,8 @@ function mainOf({ main_module, body_part }: UploadMetadata): Main {
   }
   if (main_module) return { name: main_module, format: "modules" };
   if (body_part) return { name: body_part, format: "service-worker" };
+  // A worker that consists of static assets has no modules.
+  if (hasAssets(metadata)) return { name: "", format: "modules" };
   throw workerRouteErrors.mainUnnamed();
 }
 

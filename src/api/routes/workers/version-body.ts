@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Binding, InheritedBinding, Upload, UploadedModule, Version } from "../../../workers/index.ts";
 import { readBindings } from "./bindings.ts";
+import { assetFields, chosenAssets, hasAssets, withoutRuleFiles } from "./asset-fields.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { rejectUnsupported, uploadLike, versionFields, versionPartOf, unsupportedFields } from "./metadata.ts";
 import { readModule } from "./modules.ts";
@@ -20,6 +21,7 @@ export const versionRequest = z.object({
   env: env.nullish(),
   ...fields,
   ...unsupportedFields,
+  ...assetFields,
 });
 export const versionPatch = versionRequest;
 type VersionBody = z.infer<typeof versionRequest>;
@@ -27,17 +29,20 @@ type VersionBody = z.infer<typeof versionRequest>;
 /** Converts a JSON body to an upload. Throws workerRouteErrors. */
 export function uploadOf(body: VersionBody): Upload {
   rejectUnsupported(body);
-  if (!body.main_module) throw workerRouteErrors.mainUnnamed();
+  if (!body.main_module && !hasAssets(body)) throw workerRouteErrors.mainUnnamed();
+  const main = body.main_module ?? "";
+  const { modules, config } = withoutRuleFiles(modulesOf(body.modules ?? [], main));
   const bindings = [
     ...(body.bindings ?? []),
     ...Object.entries(body.env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }])),
   ];
   return {
     format: "modules",
-    main: body.main_module,
-    modules: modulesOf(body.modules ?? [], body.main_module),
+    main,
+    modules,
     inheritStrictly: true,
     ...versionPartOf({ ...body, bindings }, { part: PART }),
+    ...chosenAssets(body, PART, config),
   };
 }
 
@@ -59,6 +64,7 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
     ...(patch.compatibility_flags !== undefined && { compatibilityFlags }),
     ...(limits !== undefined && { limits }),
     ...(annotations !== undefined && { annotations }),
+    ...chosenAssets(patch, PART),
   };
 }
 

@@ -2,9 +2,11 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { randomIds, silentLog } from "../../../kernel/index.ts";
+import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { createLocalEvents, createSecrets, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
 import {
+  assetMigrations,
+  createAssets,
   createLiveWorkers,
   createRuntime,
   createScripts,
@@ -41,7 +43,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
   const db = await openSqlite({ path: join(folder, "test.db") });
   scope.after(() => db.close());
-  await migrate(db, scriptsMigrations);
+  await migrate(db, [...scriptsMigrations, ...assetMigrations]);
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const secrets = createSecrets({ keys: [randomBytes(32)] });
   const events = createLocalEvents({ log: silentLog });
@@ -66,8 +68,9 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   const live = createLiveWorkers({ db, objects, secrets, events, runtime });
   scope.after(() => live.close());
   const scripts = createScripts({ db, objects, secrets, events, live, targets, accountName: async () => "Acme" });
+  const assets = createAssets({ db, objects, secrets, clock: systemClock, ids: randomIds });
   const api = await startApi(scope, {
-    routes: workerRoutes({ scripts, urlOf: (label, script) => `http://${script}.${label}.workers.test` }),
+    routes: workerRoutes({ scripts, assets, urlOf: (label, script) => `http://${script}.${label}.workers.test` }),
   });
 
   return {

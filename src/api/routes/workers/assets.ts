@@ -1,0 +1,93 @@
+import { z } from "@hono/zod-openapi";
+import type { Caller } from "../../../accounts/index.ts";
+import { assetErrors, type AssetUploads } from "../../../workers/index.ts";
+import { answer, route, type Call, type Route } from "../../operation.ts";
+import { SCRIPT, UPLOAD_BYTES, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+
+type SentAssets = Parameters<AssetUploads["store"]>[1];
+
+const manifest = z.record(z.string(), z.object({ hash: z.string(), size: z.number().int().min(0) }));
+/** A manifest has at most 20,000 files: three values each, with long paths. */
+const MANIFEST_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Uploads of static assets: a session for a manifest, then the files that the server does not have yet. A completed
+ * upload becomes part of a version: `assets.jwt` in the metadata of a script.
+ */
+export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
+  route(
+    {
+      id: "worker-script-update-create-assets-upload-session",
+      method: "post",
+      path: `${SCRIPT}/assets-upload-session`,
+      summary: "Create Assets Upload Session",
+      ...writing,
+      body: z.object({ manifest }),
+      maxBytes: MANIFEST_BYTES,
+      maxValues: 150_000,
+      result: z.object({ jwt: z.string(), buckets: z.array(z.array(z.string())) }),
+    },
+    async ({ params, body }) => {
+      const { token, buckets } = await assets.begin(params.account_id!, body.manifest);
+      return answer({ jwt: token, buckets });
+    },
+  ),
+
+  route(
+    {
+      id: "worker-assets-upload",
+      method: "post",
+      path: `${WORKERS}/assets/upload`,
+      summary: "Upload Assets",
+      ...writing,
+      authenticate: (secret) => callerOf(assets, secret),
+      authenticationError: assetErrors.badToken,
+      query: z.object({ base64: z.literal("true", { error: "only base64=true is supported" }) }),
+      maxBytes: UPLOAD_BYTES,
+      result: z.object({ jwt: z.string().optional() }),
+    },
+    async (call) => {
+      const session = assets.sessionOf(bearerOf(call));
+      if (session === undefined) throw assetErrors.badToken();
+      const { token } = await assets.store(session, await filesOf(await call.form()));
+      return token === undefined ? answer({}, { status: 202 }) : answer({ jwt: token }, { status: 201 });
+    },
+  ),
+];
+
+const bearerOf = ({ request }: Pick<Call, "request">) =>
+  /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+
+/** The holder of an upload token may upload the files of its manifest, nothing else. */
+function callerOf(assets: AssetUploads, secret: string): Caller | undefined {
+  const session = assets.sessionOf(secret);
+  if (session === undefined) return undefined;
+  const { account, manifestId } = session;
+  return {
+    tokenId: manifestId,
+    user: { id: account, email: "" },
+    accounts: [account],
+    allows: (permission, on) => permission === writing.permission && "account" in on && on.account === account,
+  };
+}
+
+/** Each part is named after the hash of its file and contains the file in base64. Throws badUpload. */
+async function filesOf(form: FormData): Promise<SentAssets> {
+  const files: SentAssets[number][] = [];
+  for (const [hash, part] of form) {
+    const text = typeof part === "string" ? part : await part.text();
+    const type = typeof part === "string" ? "" : part.type;
+    if (/[^A-Za-z0-9+/=\s]/.test(text))
+      throw assetErrors.badUpload({
+        reason: `the part ${JSON.stringify(hash.slice(0, 80))} is not base64`,
+        fix: "Encode the content of the file in base64.",
+      });
+    files.push({
+      hash,
+      // Clients send this type for a file without one: every part of a form has a type.
+      contentType: type === "" || type === "application/null" ? undefined : type,
+      bytes: Buffer.from(text, "base64"),
+    });
+  }
+  return files;
+}

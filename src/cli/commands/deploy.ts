@@ -3,8 +3,10 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { mailAddress, setAddress } from "../deploy/address.ts";
 import { setAddresses } from "../deploy/addresses.ts";
 import { bindingTable } from "../deploy/bindings.ts";
+import { uploadAssets } from "../deploy/assets.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
-import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
+import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
+import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { facts, plural, printResult } from "../print.ts";
 import { messageOption, missingBindingsOption, workerOptions } from "../shared-options.ts";
 
@@ -42,6 +44,7 @@ start changes nothing. Secrets on the server are kept.`,
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
       const prepared = await prepare(project, values, secrets ?? [], context);
+      const assets = prepared.assets && (await uploadAssets(connection, prepared.assets));
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
       const uploaded = await api.result<{
         tag: string;
@@ -50,7 +53,7 @@ start changes nothing. Secrets on the server are kept.`,
         handlers?: string[];
       }>("PUT", script, {
         query: { excludeScript: true, bindings_inherit: "strict" },
-        body: () => prepared.form,
+        body: () => prepared.form(assets),
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
       progress.step("configuring addresses and triggers");
@@ -64,6 +67,7 @@ start changes nothing. Secrets on the server are kept.`,
       progress.clear();
 
       const handles = (handler: string) => uploaded.handlers?.includes(handler) ?? handler === "fetch";
+      const isReachable = handles("fetch") || prepared.assets !== undefined;
       const mail = handles("email") ? mailAddress(url, project.name) : undefined;
       const taken = (routed?.conflicts ?? []).map(({ target }) => target);
       const mailTo = [
@@ -90,9 +94,10 @@ start changes nothing. Secrets on the server are kept.`,
         ...facts(
           [
             ["uploaded", sizeText(prepared)],
+            ["assets", assetsText(prepared)],
             ["started in", `${uploaded.startup_time_ms} ms`],
             ["version", result.version_id],
-            ["address", handles("fetch") ? url : undefined],
+            ["address", isReachable ? url : undefined],
             ["mail to", mailTo === "" ? undefined : mailTo],
             ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")],
           ],
@@ -123,14 +128,27 @@ function dryRun(prepared: Prepared, context: CommandContext): number {
     { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) },
     (paint) => [
       `${prepared.project.name} was built; nothing was uploaded`,
-      ...facts([["would upload", sizeText(prepared)]], paint),
+      ...facts(
+        [
+          ["would upload", sizeText(prepared)],
+          ["assets", assetsText(prepared)],
+        ],
+        paint,
+      ),
       ...bindingTable(prepared.bindings, paint),
     ],
   );
   return 0;
 }
 
-const sizes = ({ size, gzip, modules }: Prepared) => ({ size, gzip, modules });
+const sizes = ({ size, gzip, modules, assets }: Prepared) => ({
+  size,
+  gzip,
+  modules,
+  ...(assets !== undefined && { assets: { files: assets.files.length, size: assets.size } }),
+});
+const assetsText = ({ assets }: Prepared) =>
+  assets && `${plural(assets.files.length, "file")}, ${formatSize(assets.size)}`;
 const sizeText = ({ size, gzip, modules }: Prepared) =>
   `${formatSize(size)} (${formatSize(gzip)} compressed), ${plural(modules, "module")}`;
 const shown = ({ bindings }: Prepared) => bindings.map(({ name, type }) => ({ name, type }));

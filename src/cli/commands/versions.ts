@@ -3,8 +3,10 @@ import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { bindingTable } from "../deploy/bindings.ts";
+import { uploadAssets } from "../deploy/assets.ts";
 import { prepare, readForDeploy } from "../deploy/prepare.ts";
-import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
+import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
+import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { commandErrors } from "../errors.ts";
 import { moment, printResult, table, facts } from "../print.ts";
 import { workerOptions, messageOption, missingBindingsOption } from "../shared-options.ts";
@@ -98,17 +100,19 @@ const versionsUpload = defineCommand({
   examples: [["reelpost versions upload --message 'for review'", "the worker of this folder"]],
   async run(values, _, context) {
     const project = await readForDeploy(values, context);
-    const { api, script, progress, secrets } = await connectForUpload(project, values, context);
+    const connection = await connectForUpload(project, values, context);
+    const { api, script, progress, secrets } = connection;
     if (secrets === undefined) throw commandErrors.neverDeployed({ name: project.name });
     try {
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
-      const { form, size, bindings } = await prepare(project, values, secrets, context);
+      const { assets, form, size, bindings } = await prepare(project, values, secrets, context);
+      const uploaded = assets && (await uploadAssets(connection, assets));
       progress.step(`uploading ${formatSize(size)}`);
       const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>(
         "POST",
         `${script}/versions`,
-        { query: { bindings_inherit: "strict" }, body: () => form, timeoutMs: UPLOAD_TIMEOUT_MS },
+        { query: { bindings_inherit: "strict" }, body: () => form(uploaded), timeoutMs: UPLOAD_TIMEOUT_MS },
       );
       progress.clear();
       printResult(

@@ -10,16 +10,24 @@ const CONTENT_TYPES: Record<WorkerModule["kind"], string> = {
   wasm: "application/wasm",
 };
 
+interface FormOptions {
+  keepVars: boolean;
+  message: string | undefined;
+  /** The field `assets` of the metadata. */
+  assets: object | undefined;
+}
+
 /** The multipart upload of the v4 API: `metadata`, then each module under its import name. */
 export function uploadForm(
   project: Project,
   script: WorkerScript,
   bindings: readonly Binding[],
-  { keepVars, message }: { keepVars: boolean; message: string | undefined },
+  { keepVars, message, assets }: FormOptions,
 ): FormData {
   const { observability, logpush } = project.deploy;
   const metadata = {
-    ...(script.format === "modules" ? { main_module: script.main } : { body_part: script.main }),
+    ...mainOf(script),
+    ...(assets !== undefined && { assets }),
     bindings,
     compatibility_date: script.compatibilityDate,
     compatibility_flags: script.compatibilityFlags,
@@ -42,4 +50,9 @@ export function uploadForm(
       new File([script.sourceMap], `${script.main}.map`, { type: "application/source-map" }),
     );
   return form;
+}
+
+function mainOf({ format, main }: WorkerScript) {
+  if (main === "") return {};
+  return format === "modules" ? { main_module: main } : { body_part: main };
 }

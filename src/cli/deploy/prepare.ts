@@ -3,6 +3,7 @@ import { formatProblems } from "../../kernel/config/index.ts";
 import type { Binding, Project, ProjectBuild } from "../../workers/index.ts";
 import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
+import { prepareAssets, type PreparedAssets } from "./assets.ts";
 import { uploadForm } from "./form.ts";
 
 interface DeployValues {
@@ -21,7 +22,10 @@ export interface Prepared {
   project: Project;
   build: ProjectBuild;
   bindings: Binding[];
-  form: FormData;
+  /** The files in the assets directory; absent without assets. */
+  assets?: PreparedAssets;
+  /** `assets`: the field of the metadata for the uploaded assets. */
+  form(assets: object | undefined): FormData;
   /** Size of the modules in bytes, and of all modules compressed together; size limits apply to the latter. */
   size: number;
   gzip: number;
@@ -69,14 +73,19 @@ export async function prepare(
     const { warnings } = await inspectProject(declared, build, { editors: false });
     if (warnings.length > 0 && !json) stderr.line(formatProblems(warnings, { cwd }));
     const contents = build.script.modules.map(({ content }) => Buffer.from(content));
+    const assets = project.assets && (await prepareAssets(project, project.assets));
+    if (assets !== undefined && !json) for (const warning of assets.warnings) stderr.line(`warning: ${warning}`);
     return {
       project,
       build,
       bindings,
-      form: uploadForm(project, build.script, bindings, {
-        keepVars: values["keep-vars"] === true || project.deploy.keepVars,
-        message: values.message,
-      }),
+      ...(assets !== undefined && { assets }),
+      form: (uploaded) =>
+        uploadForm(project, build.script, bindings, {
+          keepVars: values["keep-vars"] === true || project.deploy.keepVars,
+          message: values.message,
+          assets: uploaded,
+        }),
       size: contents.reduce((sum, { length }) => sum + length, 0),
       gzip: gzipSync(Buffer.concat(contents)).length,
       modules: contents.length,

@@ -7,9 +7,6 @@ import { commandErrors } from "../errors.ts";
 import type { StorageValues } from "../shared-options.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
-/** The server runs the worker once before it accepts the upload. */
-export const UPLOAD_TIMEOUT_MS = 300_000;
-
 /** Connects to the server and fetches the existing worker, undefined if there is none. */
 export async function connectForUpload(
   project: Project,

@@ -1,0 +1,102 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
+import type { FolderAsset, Project } from "../../workers/index.ts";
+import { plural } from "../print.ts";
+import type { WorkerConnection } from "../worker-of.ts";
+import { UPLOAD_TIMEOUT_MS } from "./timeouts.ts";
+
+/** The assets directory of a project, read for an upload. */
+export interface PreparedAssets {
+  files: FolderAsset[];
+  /** Total bytes. */
+  size: number;
+  /** `assets.config` of the metadata. */
+  config: Record<string, unknown>;
+  warnings: string[];
+}
+
+/** Throws the errors of the directory: unreadable, too many files, a file that is too large. */
+export async function prepareAssets(
+  { compatibilityDate, compatibilityFlags }: Project,
+  { directory, config }: NonNullable<Project["assets"]>,
+): Promise<PreparedAssets> {
+  const { compileRouting, listFolder, readRuleFile } = await import("../../workers/project/index.ts");
+  const { assets, links } = listFolder(directory);
+  const headers = readRuleFile(directory, "_headers");
+  const redirects = readRuleFile(directory, "_redirects");
+  const { problems } = compileRouting(
+    { ...config, ...(headers !== undefined && { headers }), ...(redirects !== undefined && { redirects }) },
+    { compatibilityDate, compatibilityFlags },
+  );
+  return {
+    files: assets,
+    size: assets.reduce((sum, { size }) => sum + size, 0),
+    config: {
+      html_handling: config.htmlHandling,
+      not_found_handling: config.notFoundHandling,
+      run_worker_first: config.runWorkerFirst,
+      _headers: headers,
+      _redirects: redirects,
+    },
+    warnings: [
+      ...problems.map(({ file, problem }) => `${file}:${problem.line}: the line is ignored: ${problem.message}`),
+      ...links.map((path) => `${path} is a symbolic link and is not uploaded`),
+    ],
+  };
+}
+
+const AT_ONCE = 3;
+
+/** Uploads the files that the server does not have and returns the field `assets` of the metadata. */
+export async function uploadAssets(
+  { api, base, script, progress }: WorkerConnection,
+  { files, config }: PreparedAssets,
+): Promise<{ jwt: string; config: Record<string, unknown> }> {
+  const hashed: (FolderAsset & { hash: string })[] = [];
+  // One at a time: together they may not fit into memory.
+  for (const asset of files) hashed.push({ ...asset, hash: await hashOf(asset) });
+  const byHash = new Map(hashed.map((asset) => [asset.hash, asset]));
+  const manifest = Object.fromEntries(hashed.map(({ path, hash, size }) => [path, { hash, size }]));
+  const { jwt, buckets } = await api.result<{ jwt: string; buckets: string[][] }>(
+    "POST",
+    `${script}/assets-upload-session`,
+    { json: { manifest }, timeoutMs: UPLOAD_TIMEOUT_MS },
+  );
+  const total = buckets.flat().length;
+  let done = 0;
+  let completion = total === 0 ? jwt : undefined;
+  const upload = async () => {
+    for (let bucket = buckets.shift(); bucket !== undefined; bucket = buckets.shift()) {
+      const hashes = bucket;
+      const result = await api.result<{ jwt?: string }>("POST", `${base}/workers/assets/upload`, {
+        query: { base64: true },
+        headers: { authorization: `Bearer ${jwt}` },
+        body: () => formOf(hashes.map((hash) => byHash.get(hash)!)),
+        timeoutMs: UPLOAD_TIMEOUT_MS,
+      });
+      completion ??= result.jwt;
+      done += bucket.length;
+      progress.step(`uploaded ${done} of ${plural(total, "asset")}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, upload));
+  if (completion === undefined) throw new Error("the server did not complete the upload of the assets");
+  return { jwt: completion, config };
+}
+
+/** The extension is included because it determines the content type. */
+async function hashOf({ file, path }: FolderAsset): Promise<string> {
+  const hash = createHash("sha256").update(await readFile(file));
+  return hash.update(extname(path)).digest("hex").slice(0, 32);
+}
+
+async function formOf(assets: (FolderAsset & { hash: string })[]): Promise<FormData> {
+  const { contentTypeOf } = await import("../../workers/project/index.ts");
+  const form = new FormData();
+  for (const { file, path, hash } of assets) {
+    const content = (await readFile(file)).toString("base64");
+    form.append(hash, new File([content], hash, { type: contentTypeOf(path) ?? "application/null" }));
+  }
+  return form;
+}

@@ -54,7 +54,7 @@ export async function runBuildCommand(
     });
   });
   stop.removeEventListener("abort", killGroup);
-  const failure = outcome ?? ((await exists(main)) ? undefined : `did not create ${main}`);
+  const failure = outcome ?? (main === "" || (await exists(main)) ? undefined : `did not create ${main}`);
   if (failure !== undefined)
     throw projectErrors.buildCommandFailed({ command, cwd, outcome: failure, output: output.trim() || "(no output)" });
 }

@@ -69,6 +69,8 @@ export function checkDirectory(
   const path = [...view.pathOf("assets"), "directory"];
   const directory: unknown = valueAt(document.value, path);
   if (typeof directory !== "string" || directory === "") return [];
+  // The build command creates the directory.
+  if (valueAt(view.get("build"), ["command"]) !== undefined) return [];
   if (statSync(resolve(root, directory), { throwIfNoEntry: false })?.isDirectory() === true) return [];
   const report = purpose === "deploy" ? errorAt : warningAt;
   return [

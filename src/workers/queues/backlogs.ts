@@ -1,0 +1,55 @@
+import type { Clock } from "../../kernel/index.ts";
+import type { Backlog, MessagesTable } from "./messages-table.ts";
+import type { QueueMetrics } from "./port.ts";
+import type { MessageRow } from "./schema.ts";
+
+/** Shorter than any reader notices. */
+const FRESH_MS = 1000;
+/** A count may use this share of the time at most: counting a million messages takes a second. */
+const SHARE = 20;
+const MOST = 1000;
+
+interface Entry extends Backlog {
+  until: number;
+}
+
+/**
+ * The backlogs of queues, which every send() returns. Counted again after a second, or later if the count takes long;
+ * messages sent meanwhile by this process are added.
+ */
+export function createBacklogs({ table, clock }: { table: Pick<MessagesTable, "backlog">; clock: Clock }) {
+  const entries = new Map<string, Entry>();
+
+  async function count(queue: string): Promise<Entry> {
+    const began = performance.now();
+    const backlog = await table.backlog(queue);
+    const entry = { ...backlog, until: clock.now() + Math.max(FRESH_MS, SHARE * (performance.now() - began)) };
+    entries.delete(queue);
+    // A Map keeps insertion order, so the first entry is the oldest.
+    if (entries.size >= MOST) entries.delete(entries.keys().next().value!);
+    entries.set(queue, entry);
+    return entry;
+  }
+
+  return {
+    async of(queue: string): Promise<QueueMetrics> {
+      const known = entries.get(queue);
+      const entry = known !== undefined && known.until > clock.now() ? known : await count(queue);
+      return {
+        backlogCount: entry.count,
+        backlogBytes: entry.bytes,
+        oldestMessage: entry.oldest === undefined ? undefined : new Date(entry.oldest),
+      };
+    },
+    added(queue: string, rows: readonly Pick<MessageRow, "size" | "sent_at">[]): void {
+      const entry = entries.get(queue);
+      if (entry === undefined) return;
+      for (const { size, sent_at } of rows) {
+        entry.count++;
+        entry.bytes += size;
+        entry.oldest ??= sent_at;
+      }
+    },
+    forget: (queue: string) => void entries.delete(queue),
+  };
+}

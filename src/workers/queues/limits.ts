@@ -1,0 +1,23 @@
+/** The published limits. 1 KB is 1000 bytes. */
+export const queueLimits = {
+  /** Queues per account. */
+  queues: 10_000,
+  messageBytes: 128_000,
+  /** Messages, and their bytes in total, of one sendBatch(). */
+  batchMessages: 100,
+  batchBytes: 256_000,
+  /** Backlog of one queue in bytes. */
+  backlogBytes: 25_000_000_000,
+  /** Seconds, for messages that are sent or retried. */
+  delaySeconds: 86_400,
+  /** Seconds. */
+  retention: { min: 60, max: 1_209_600, default: 345_600 },
+  consumer: {
+    batchSize: { min: 1, max: 100, default: 10 },
+    maxWaitMs: { min: 0, max: 60_000, default: 5000 },
+    maxRetries: { min: 0, max: 100, default: 3 },
+    maxConcurrency: { min: 1, max: 250, default: 10 },
+    visibilityMs: { min: 0, max: 43_200_000, default: 30_000 },
+  },
+  pull: { batchSize: { max: 100, default: 5 } },
+} as const;

@@ -1,0 +1,157 @@
+import { prepared, type Db } from "../../store/index.ts";
+import type { MessageRow, QueueTables } from "./schema.ts";
+
+/** Queries of messages. All coordination happens in these statements, so any number of processes may run them. */
+export type MessagesTable = ReturnType<typeof createMessagesTable>;
+
+export interface Backlog {
+  count: number;
+  bytes: number;
+  /** Epoch milliseconds; undefined for an empty queue. */
+  oldest: number | undefined;
+}
+
+/** Rows per delete: few enough that other writes do not wait for long. */
+const MANY = 500;
+
+export function createMessagesTable(db: Db) {
+  const tables = db.tables<QueueTables>();
+  const ids = tables.selectFrom("queue_messages").select("id");
+  const due = prepared((arg) =>
+    tables
+      .selectFrom("queue_messages")
+      .select("due_at")
+      .where("queue_id", "=", arg<string>("queue"))
+      .orderBy("due_at")
+      .orderBy("id")
+      .limit(arg<number>("limit")),
+  );
+
+  /** Deletes until nothing is left; other writes run between two deletes. */
+  async function deleteAll(wanted: typeof ids): Promise<number> {
+    for (let total = 0; ;) {
+      const { affected } = await db.write(tables.deleteFrom("queue_messages").where("id", "in", wanted.limit(MANY)));
+      total += affected;
+      if (affected < MANY) return total;
+    }
+  }
+
+  return {
+    /** All of them or none. */
+    async insert(rows: MessageRow[]): Promise<void> {
+      await db.write(tables.insertInto("queue_messages").values(rows));
+    },
+
+    /** When the first `limit` messages become due or their leases expire, in order. */
+    async due(queue: string, limit: number): Promise<number[]> {
+      return (await db.read(due({ queue, limit }))).map(({ due_at }) => due_at);
+    },
+
+    /**
+     * Leases the messages that have been due longest, in order. Concurrent claimers get different rows: PostgreSQL skips
+     * locked rows, SQLite has one writer.
+     */
+    async claim(
+      queue: string,
+      limit: number,
+      { token, now, until }: { token: string; now: number; until: number },
+    ): Promise<MessageRow[]> {
+      const wanted = ids
+        .where("queue_id", "=", queue)
+        .where("due_at", "<=", now)
+        .where("expires_at", ">", now)
+        .orderBy("due_at")
+        .orderBy("id")
+        .limit(limit);
+      const { rows } = await db.write(
+        tables
+          // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
+          .with(
+            (cte) => cte("picked").materialized(),
+            () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
+          )
+          .updateTable("queue_messages")
+          .set((eb) => ({ token, due_at: until, attempts: eb("attempts", "+", 1) }))
+          .where("id", "in", (eb) => eb.selectFrom("picked").select("id"))
+          .returningAll(),
+      );
+      return rows.sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
+
+    async renew(token: string, messages: readonly string[], until: number): Promise<number> {
+      const { affected } = await db.write(
+        tables
+          .updateTable("queue_messages")
+          .set({ due_at: until })
+          .where("id", "in", messages)
+          .where("token", "=", token),
+      );
+      return affected;
+    },
+
+    /** Deletes delivered messages. Returns how many were still leased by this token. */
+    async acknowledge(token: string, messages: readonly string[]): Promise<number> {
+      if (messages.length === 0) return 0;
+      const { affected } = await db.write(
+        tables.deleteFrom("queue_messages").where("id", "in", messages).where("token", "=", token),
+      );
+      return affected;
+    },
+
+    /** Returns messages to the queue or, with a queue and an expiration, moves them to another one. */
+    async release(token: string, messages: readonly string[], values: Partial<MessageRow>): Promise<number> {
+      if (messages.length === 0) return 0;
+      const { affected } = await db.write(
+        tables
+          .updateTable("queue_messages")
+          .set({ token: null, ...values })
+          .where("id", "in", messages)
+          .where("token", "=", token),
+      );
+      return affected;
+    },
+
+    /** The message, if it is still leased by this token. */
+    async held(id: string, token: string): Promise<MessageRow | undefined> {
+      const query = tables.selectFrom("queue_messages").selectAll().where("id", "=", id).where("token", "=", token);
+      return (await db.read(query))[0];
+    },
+
+    /** The messages in order, without leasing them. */
+    peek: (queue: string, now: number, limit: number): Promise<MessageRow[]> =>
+      db.read(
+        tables
+          .selectFrom("queue_messages")
+          .selectAll()
+          .where("queue_id", "=", queue)
+          .where("expires_at", ">", now)
+          .orderBy("due_at")
+          .orderBy("id")
+          .limit(limit),
+      ),
+
+    async backlog(queue: string): Promise<Backlog> {
+      const [row] = await db.read(
+        tables
+          .selectFrom("queue_messages")
+          .select((eb) => [
+            eb.fn.countAll<number>().as("count"),
+            eb.fn.sum<number | null>("size").as("bytes"),
+            eb.fn.min("sent_at").as("oldest"),
+          ])
+          .where("queue_id", "=", queue),
+      );
+      return {
+        count: Number(row?.count ?? 0),
+        bytes: Number(row?.bytes ?? 0),
+        oldest: row?.oldest == null ? undefined : Number(row.oldest),
+      };
+    },
+
+    /** Only messages sent until now: a purge of a busy queue ends. */
+    purge: (queue: string, now: number): Promise<number> =>
+      deleteAll(ids.where("queue_id", "=", queue).where("sent_at", "<=", now)),
+    /** Includes messages of a deleted queue whose purge was interrupted. */
+    expire: (now: number): Promise<number> => deleteAll(ids.where("expires_at", "<=", now)),
+  };
+}

@@ -1,0 +1,218 @@
+import { sql } from "kysely";
+import { offsetOf, type PageRequest } from "../../kernel/index.ts";
+import { isUniqueViolation, prepared, type Db } from "../../store/index.ts";
+import type { ConsumerRow, QueueRow, QueueTables } from "./schema.ts";
+
+/** Queries of queues and their consumers. */
+export type QueuesTable = ReturnType<typeof createQueuesTable>;
+
+export type QueueWithConsumer = QueueRow & { consumer: ConsumerRow | undefined };
+
+type Created = { row: QueueRow; created: boolean } | "too many";
+
+export function createQueuesTable(db: Db) {
+  const tables = db.tables<QueueTables>();
+  const byName = prepared((arg) =>
+    tables
+      .selectFrom("queues")
+      .selectAll()
+      .where("account_id", "=", arg<string>("account"))
+      .where("name", "=", arg<string>("name")),
+  );
+
+  async function withConsumers(rows: QueueRow[]): Promise<QueueWithConsumer[]> {
+    if (rows.length === 0) return [];
+    const ids = rows.map(({ id }) => id);
+    const consumers = await db.read(tables.selectFrom("queue_consumers").selectAll().where("queue_id", "in", ids));
+    const byQueue = new Map(consumers.map((consumer) => [consumer.queue_id, consumer]));
+    return rows.map((row) => ({ ...row, consumer: byQueue.get(row.id) }));
+  }
+
+  async function withQueue(consumer: ConsumerRow): Promise<QueueWithConsumer | undefined> {
+    const [queue] = await db.read(tables.selectFrom("queues").selectAll().where("id", "=", consumer.queue_id));
+    return queue && { ...queue, consumer };
+  }
+
+  return {
+    /** Resolves with the row, existing or new, and whether it is new; with "too many" if the account has too many. */
+    create: (row: QueueRow, most: number): Promise<Created> =>
+      db.transaction<QueueTables, Created>(async (tx) => {
+        const existing = await tx
+          .selectFrom("queues")
+          .selectAll()
+          .where("account_id", "=", row.account_id)
+          .where("name", "=", row.name)
+          .executeTakeFirst();
+        if (existing !== undefined) return { row: existing, created: false };
+        const { count } = await tx
+          .selectFrom("queues")
+          .select((eb) => eb.fn.countAll<number>().as("count"))
+          .where("account_id", "=", row.account_id)
+          .executeTakeFirstOrThrow();
+        if (Number(count) >= most) return "too many";
+        await tx.insertInto("queues").values(row).execute();
+        return { row, created: true };
+      }),
+
+    async findByName(account: string, name: string): Promise<QueueRow | undefined> {
+      return (await db.read(byName({ account, name })))[0];
+    },
+
+    async find(account: string, id: string): Promise<QueueWithConsumer | undefined> {
+      const rows = await db.read(
+        tables.selectFrom("queues").selectAll().where("id", "=", id).where("account_id", "=", account),
+      );
+      return (await withConsumers(rows))[0];
+    },
+
+    /** Ordered by name. `names`: only these. */
+    async page(
+      account: string,
+      names: readonly string[] | undefined,
+      page: PageRequest,
+    ): Promise<{ items: QueueWithConsumer[]; total: number }> {
+      let query = tables.selectFrom("queues").where("account_id", "=", account);
+      if (names !== undefined) query = query.where("name", "in", names);
+      const [counted] = await db.read(query.select((eb) => eb.fn.countAll<number>().as("count")));
+      const rows = await db.read(query.selectAll().orderBy("name").limit(page.perPage).offset(offsetOf(page)));
+      return { items: await withConsumers(rows), total: Number(counted?.count ?? 0) };
+    },
+
+    /** Resolves with "name taken", or with whether the queue exists. */
+    async update(id: string, values: Partial<QueueRow>): Promise<boolean | "name taken"> {
+      try {
+        return (await db.write(tables.updateTable("queues").set(values).where("id", "=", id))).affected === 1;
+      } catch (err) {
+        if (isUniqueViolation(err)) return "name taken";
+        throw err;
+      }
+    },
+
+    /** The consumers are deleted first; the messages by the caller. */
+    async delete(account: string, id: string): Promise<boolean> {
+      return db.transaction<QueueTables, boolean>(async (tx) => {
+        const deleted = await tx
+          .deleteFrom("queues")
+          .where("id", "=", id)
+          .where("account_id", "=", account)
+          .returning("id")
+          .execute();
+        await tx.deleteFrom("queue_consumers").where("queue_id", "=", id).execute();
+        return deleted.length === 1;
+      });
+    },
+
+    /** False if the queue already has a consumer. */
+    async addConsumer(row: ConsumerRow): Promise<boolean> {
+      try {
+        await db.write(tables.insertInto("queue_consumers").values(row));
+        return true;
+      } catch (err) {
+        if (isUniqueViolation(err)) return false;
+        throw err;
+      }
+    },
+
+    /** Keeps the lease of a running delivery. False if the consumer does not exist. */
+    async updateConsumer(
+      { id, queue_id }: Pick<ConsumerRow, "id" | "queue_id">,
+      values: Partial<ConsumerRow>,
+    ): Promise<boolean> {
+      const { affected } = await db.write(
+        tables.updateTable("queue_consumers").set(values).where("id", "=", id).where("queue_id", "=", queue_id),
+      );
+      return affected === 1;
+    },
+
+    async deleteConsumer(queueId: string, id: string): Promise<boolean> {
+      const { affected } = await db.write(
+        tables.deleteFrom("queue_consumers").where("queue_id", "=", queueId).where("id", "=", id),
+      );
+      return affected === 1;
+    },
+
+    /** The consumers that are this script; all consumers of the account without a script. */
+    consumersOf: (account: string, script?: string): Promise<ConsumerRow[]> => {
+      const query = tables.selectFrom("queue_consumers").selectAll().where("account_id", "=", account);
+      return db.read(script === undefined ? query : query.where("script", "=", script));
+    },
+
+    /**
+     * Queues with due messages that a worker consumes, are not paused, and whose delivery is not leased to another
+     * process, starting after `after`, ordered by id.
+     */
+    ready: (now: number, after: string, limit: number): Promise<{ queue_id: string }[]> =>
+      db.read(
+        tables
+          .selectFrom("queue_consumers")
+          .innerJoin("queues", "queues.id", "queue_consumers.queue_id")
+          .select("queue_consumers.queue_id")
+          .where("queue_consumers.type", "=", "worker")
+          .where("queue_consumers.owner_until", "<=", now)
+          .where("queue_consumers.queue_id", ">", after)
+          .where("queues.delivery_paused", "=", 0)
+          .where(({ exists, selectFrom }) =>
+            exists(
+              selectFrom("queue_messages")
+                .select("queue_messages.id")
+                .whereRef("queue_messages.queue_id", "=", "queue_consumers.queue_id")
+                .where("queue_messages.due_at", "<=", now),
+            ),
+          )
+          .orderBy("queue_consumers.queue_id")
+          .limit(limit),
+      ),
+
+    /** Takes or renews the delivery of a queue. Undefined: another process has it, or it no longer has this consumer. */
+    async lease(
+      queueId: string,
+      { token, now, until }: { token: string; now: number; until: number },
+    ): Promise<QueueWithConsumer | undefined> {
+      const { rows } = await db.write(
+        tables
+          .updateTable("queue_consumers")
+          .set({ owner: token, owner_until: until })
+          .where("queue_id", "=", queueId)
+          .where("type", "=", "worker")
+          .where((eb) => eb.or([eb("owner", "=", token), eb("owner_until", "<=", now)]))
+          .returningAll(),
+      );
+      return rows[0] && withQueue(rows[0]);
+    },
+
+    /** The queue, if its delivery is leased by this token. */
+    async leased(queueId: string, token: string): Promise<QueueWithConsumer | undefined> {
+      const [consumer] = await db.read(
+        tables.selectFrom("queue_consumers").selectAll().where("queue_id", "=", queueId).where("owner", "=", token),
+      );
+      return consumer && withQueue(consumer);
+    },
+
+    async unlease(queueId: string, token: string): Promise<void> {
+      await db.write(
+        tables
+          .updateTable("queue_consumers")
+          .set({ owner: null, owner_until: 0 })
+          .where("queue_id", "=", queueId)
+          .where("owner", "=", token),
+      );
+    },
+
+    /**
+     * Ends all leases of deliveries. Called at start by a process that uses the database alone: otherwise it would wait
+     * for the leases of its previous run. The interrupted deliveries do not count as attempts.
+     */
+    reclaim: (now: number): Promise<void> =>
+      db.transaction<QueueTables, void>(async (tx) => {
+        await tx.updateTable("queue_consumers").set({ owner: null, owner_until: 0 }).execute();
+        await tx
+          .updateTable("queue_messages")
+          .set({ token: null, due_at: now, attempts: sql<number>`attempts - 1` })
+          .where("token", "is not", null)
+          .where("queue_id", "in", (eb) =>
+            eb.selectFrom("queue_consumers").select("queue_id").where("type", "=", "worker"),
+          )
+          .execute();
+      }),
+  };
+}

@@ -1,0 +1,163 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { isUniqueViolation, type Events } from "../../store/index.ts";
+import { queueErrors } from "./errors.ts";
+import { queueLimits } from "./limits.ts";
+import type { MessagesTable } from "./messages-table.ts";
+import type { Consumer, NewConsumer, Queue, Queues } from "./port.ts";
+import type { QueuesTable } from "./queues-table.ts";
+import type { ConsumerRow, QueueRow } from "./schema.ts";
+import { checkQueueName, consumerColumns, consumerOf, queueOf, settingColumns } from "./settings.ts";
+
+/** Published when a queue has new messages or its delivery has changed; the id is the queue's. */
+export const QUEUES_TOPIC = "queues";
+
+interface QueuesDeps {
+  table: QueuesTable;
+  messages: Pick<MessagesTable, "purge">;
+  events: Events;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  maxQueues?: number;
+}
+
+export function createQueues({
+  table,
+  messages,
+  events,
+  clock,
+  ids,
+  maxQueues = queueLimits.queues,
+}: QueuesDeps): Queues {
+  async function createOrFind(account: string, name: string, settings: Parameters<typeof settingColumns>[0] = {}) {
+    checkQueueName(name);
+    const now = clock.now();
+    const row: QueueRow = {
+      id: ids.hex(),
+      account_id: account,
+      name,
+      created_at: now,
+      modified_at: now,
+      delivery_delay: 0,
+      delivery_paused: 0,
+      retention: queueLimits.retention.default,
+      jurisdiction: null,
+      purged_at: null,
+      ...settingColumns(settings),
+    };
+    const done = await table.create(row, maxQueues).catch(async (err: unknown) => {
+      const other = isUniqueViolation(err) ? await table.findByName(account, name) : undefined;
+      if (other === undefined) throw err;
+      return { row: other, created: false };
+    });
+    if (done === "too many") throw queueErrors.tooManyQueues({ limit: maxQueues });
+    return done;
+  }
+
+  async function need(account: string, id: string): Promise<Queue> {
+    const row = await table.find(account, id);
+    if (row === undefined) throw queueErrors.queueMissing({ queue: id });
+    return queueOf(row);
+  }
+
+  async function needByName(account: string, name: string): Promise<Queue> {
+    return need(account, (await createOrFind(account, name)).row.id);
+  }
+
+  async function columnsFor(account: string, queue: Queue, consumer: NewConsumer) {
+    const columns = consumerColumns(queue, consumer);
+    if (columns.dead_letter_queue !== null) await createOrFind(account, columns.dead_letter_queue);
+    return columns;
+  }
+
+  async function addConsumer(account: string, queueId: string, consumer: NewConsumer): Promise<Consumer> {
+    const queue = await need(account, queueId);
+    const row: ConsumerRow = {
+      id: ids.hex(),
+      queue_id: queueId,
+      account_id: account,
+      created_at: clock.now(),
+      owner: null,
+      owner_until: 0,
+      ...(await columnsFor(account, queue, consumer)),
+    };
+    const taken = (other: Consumer | undefined) =>
+      queueErrors.consumerExists({ queue: queue.name, consumer: other?.script ?? "an HTTP pull consumer" });
+    if (queue.consumer !== undefined) throw taken(queue.consumer);
+    if (!(await table.addConsumer(row))) throw taken((await need(account, queueId)).consumer);
+    events.publish(QUEUES_TOPIC, queueId);
+    return consumerOf(row);
+  }
+
+  async function replaceConsumer(account: string, queueId: string, id: string, consumer: NewConsumer) {
+    const queue = await need(account, queueId);
+    const columns = await columnsFor(account, queue, consumer);
+    if (!(await table.updateConsumer({ id, queue_id: queueId }, columns)))
+      throw queueErrors.consumerMissing({ queue: queue.name, consumer: id });
+    events.publish(QUEUES_TOPIC, queueId);
+    return (await need(account, queueId)).consumer!;
+  }
+
+  return {
+    async create(account, name, settings) {
+      const { row, created } = await createOrFind(account, name, settings);
+      if (!created) throw queueErrors.nameTaken({ name });
+      return queueOf({ ...row, consumer: undefined });
+    },
+    ensure: needByName,
+    async list(account, page, names) {
+      const { items, total } = await table.page(account, names, page);
+      return { items: items.map(queueOf), total };
+    },
+    async get(account, id) {
+      const row = await table.find(account, id);
+      return row && queueOf(row);
+    },
+    async byName(account, name) {
+      const row = await table.findByName(account, name);
+      return row && need(account, row.id);
+    },
+    exists: async (account, name) => (await table.findByName(account, name)) !== undefined,
+    async update(account, id, { name, settings = {} }) {
+      const queue = await need(account, id);
+      if (name !== undefined && name !== queue.name) checkQueueName(name);
+      const values = {
+        ...settingColumns(settings),
+        ...(name !== undefined && { name }),
+        modified_at: clock.now(),
+      };
+      const done = await table.update(id, values);
+      if (done === "name taken") throw queueErrors.nameTaken({ name });
+      events.publish(QUEUES_TOPIC, id);
+      return need(account, id);
+    },
+    async delete(account, id) {
+      if (!(await table.delete(account, id))) throw queueErrors.queueMissing({ queue: id });
+      await messages.purge(id, clock.now());
+    },
+    addConsumer,
+    replaceConsumer,
+    async removeConsumer(account, queueId, id) {
+      const queue = await need(account, queueId);
+      if (!(await table.deleteConsumer(queueId, id)))
+        throw queueErrors.consumerMissing({ queue: queue.name, consumer: id });
+    },
+    async removeConsumersOf(account, script) {
+      for (const { queue_id, id } of await table.consumersOf(account, script)) await table.deleteConsumer(queue_id, id);
+    },
+    async keepConsumersOf(account, scripts) {
+      for (const { queue_id, id, script } of await table.consumersOf(account))
+        if (script !== null && !scripts.includes(script)) await table.deleteConsumer(queue_id, id);
+    },
+    async setConsumersOf(account, script, consumers) {
+      const wanted = new Set<string>();
+      for (const { queue: name, ...consumer } of consumers) {
+        const queue = await needByName(account, name);
+        wanted.add(queue.id);
+        if (queue.consumer === undefined) await addConsumer(account, queue.id, { ...consumer, script });
+        else await replaceConsumer(account, queue.id, queue.consumer.id, { ...consumer, script });
+      }
+      for (const { queue_id, id } of await table.consumersOf(account, script))
+        if (!wanted.has(queue_id)) await table.deleteConsumer(queue_id, id);
+    },
+  };
+}

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import type { BuiltMail, EmailSendResult } from "../ports.ts";
+import type { QueueMessage, QueueMetrics } from "../queues/port.ts";
+import type { QueueVerdict } from "./inside/shared.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { Entrypoint } from "./service-calls/entrypoints.ts";
 
@@ -103,6 +105,18 @@ export interface EmailOutcome extends InvocationOutcome {
   pending?: boolean;
   /** Resolves when the handler's waitUntil() work has ended too: a reply may be sent from there after the response. */
   ended: Promise<void>;
+}
+
+export interface QueueBatch {
+  /** The name of the queue. */
+  queue: string;
+  messages: QueueMessage[];
+  metrics: QueueMetrics;
+}
+
+export interface QueueOutcome extends InvocationOutcome, QueueVerdict {
+  /** False if the handler was not called, because no process of the worker could be started. */
+  started: boolean;
 }
 
 export interface ThrownException {

@@ -29,6 +29,25 @@ export const TAIL_MARK = "reelpost:tail";
 /** The binding that runs a script in service-worker format; removed before the script sees its bindings. */
 export const RUN_SCRIPT = "__reelpost_run_script";
 
+/**
+ * Describes a batch of queue messages. The body of the request is the length of this JSON in four bytes (big-endian),
+ * the JSON, and the bodies of the messages one after another.
+ */
+export interface WireBatch {
+  queue: string;
+  /** Times in epoch milliseconds, sizes in bytes. */
+  messages: { id: string; timestamp: number; attempts: number; contentType: string; size: number }[];
+  metrics: { backlogCount: number; backlogBytes: number; oldestMessage?: number };
+}
+
+/** The decisions of a queue handler. Message ids in `acks` and `retries`; delays in seconds. */
+export interface QueueVerdict {
+  ackAll: boolean;
+  retryAll?: { delaySeconds?: number };
+  acks: string[];
+  retries: { id: string; delaySeconds?: number }[];
+}
+
 export type WireAttachment = { content?: unknown } & Record<string, unknown>;
 
 /** Makes a builder message serializable as JSON: binary attachment content becomes `{ base64 }`. */

@@ -1,0 +1,36 @@
+import type { QueueOutcome } from "../runtime/port.ts";
+import type { Consumer } from "./port.ts";
+import type { MessageRow } from "./schema.ts";
+
+interface Decision {
+  acknowledged: string[];
+  /** Messages by the delay in seconds after which they are delivered again. */
+  retried: Map<number, string[]>;
+  /** Their retries are used up. */
+  dead: MessageRow[];
+}
+
+/**
+ * Decides about each message of a batch. A decision about one message precedes one about the batch, which precedes
+ * the result of the handler. https://developers.cloudflare.com/queues/configuration/batching-retries/
+ */
+export function decide(
+  { outcome, ackAll, retryAll, acks, retries }: QueueOutcome,
+  rows: readonly MessageRow[],
+  { maxRetries, retryDelay = 0 }: Pick<Consumer, "maxRetries" | "retryDelay">,
+): Decision {
+  const decision: Decision = { acknowledged: [], retried: new Map(), dead: [] };
+  const own = new Map(retries.map((retry) => [retry.id, retry]));
+  const acked = new Set(acks);
+  const succeeds = ackAll || (retryAll === undefined && outcome === "ok");
+  for (const row of rows) {
+    const retry = own.get(row.id);
+    if (acked.has(row.id) || (retry === undefined && succeeds)) decision.acknowledged.push(row.id);
+    else if (row.attempts > maxRetries) decision.dead.push(row);
+    else {
+      const delay = retry?.delaySeconds ?? retryAll?.delaySeconds ?? retryDelay;
+      decision.retried.set(delay, [...(decision.retried.get(delay) ?? []), row.id]);
+    }
+  }
+  return decision;
+}

@@ -1,0 +1,180 @@
+import { messageOf as errorText, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import type { QueueBatch, QueueOutcome } from "../runtime/port.ts";
+import { retryLater, type DeadLetters } from "./dead-letters.ts";
+import { decide } from "./decide.ts";
+import { queueLimits } from "./limits.ts";
+import { messageOf } from "./messages.ts";
+import type { MessagesTable } from "./messages-table.ts";
+import type { Queue, QueueMessages } from "./port.ts";
+import type { QueuesTable } from "./queues-table.ts";
+import type { MessageRow } from "./schema.ts";
+import { queueOf } from "./settings.ts";
+
+export interface DeliveryDeps {
+  queues: QueuesTable;
+  table: MessagesTable;
+  messages: Pick<QueueMessages, "metrics">;
+  deadLetters: DeadLetters;
+  /** Runs the queue handler of a worker. */
+  dispatch(ref: { account: string; script: string }, batch: QueueBatch): Promise<QueueOutcome>;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  stop: AbortSignal;
+  /** After a crash, its messages are delivered again after this time. Default 30 s. */
+  leaseMs?: number;
+}
+
+/** The delivery of one queue by this process, until the queue has been empty for a while. */
+export interface Delivery {
+  /** Call when the queue has new messages or other settings. */
+  wake(): void;
+  readonly ended: Promise<void>;
+}
+
+/** How long the lease of an empty queue is kept, which spares two writes per message of a slow queue. */
+const LINGER_MS = 5000;
+/** How often to look for delayed messages that have become due. */
+const LOOK_MS = 1000;
+/** How long messages wait that no worker process could be started for. */
+const UNSTARTED_MS = 2000;
+const FAILED_MS = 1000;
+
+export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
+  const { queues, table, messages, deadLetters, dispatch, clock, ids, log, stop, leaseMs = 30_000 } = deps;
+  const token = ids.hex();
+  /** Running batches: the token of each with the ids of its messages. */
+  const batches = new Map<string, string[]>();
+  let signal = Promise.withResolvers<void>();
+  const wake = () => signal.resolve();
+
+  /** False if another process delivers the queue, or no worker consumes it. */
+  async function lease(): Promise<boolean> {
+    const now = clock.now();
+    return (await queues.lease(queueId, { token, now, until: now + leaseMs })) !== undefined;
+  }
+
+  async function wait(ms: number) {
+    const timer = new AbortController();
+    await Promise.race([signal.promise, clock.sleep(ms, timer.signal).catch(() => {})]);
+    timer.abort();
+    signal = Promise.withResolvers<void>();
+  }
+
+  async function renew() {
+    await lease();
+    const until = clock.now() + leaseMs;
+    await Promise.all([...batches].map(([batch, held]) => table.renew(batch, held, until)));
+  }
+
+  async function deliverAll() {
+    let emptySince = clock.now();
+    while (!stop.aborted) {
+      // Read for each batch, so that a pause and other settings take effect with the next one.
+      const row = await queues.leased(queueId, token);
+      const queue = row && queueOf(row);
+      if (queue?.consumer?.script === undefined || queue.deliveryPaused) return;
+      const { batchSize, maxWaitMs, maxConcurrency = queueLimits.consumer.maxConcurrency.default } = queue.consumer;
+      const now = clock.now();
+      const times = await table.due(queueId, batchSize);
+      const due = times.filter((time) => time <= now);
+      if (due.length === 0) {
+        if (batches.size === 0 && now - emptySince >= LINGER_MS) return;
+        await wait(Math.min(LOOK_MS, (times[0] ?? Infinity) - now));
+        continue;
+      }
+      emptySince = now;
+      const filledAt = due[0]! + maxWaitMs;
+      if (due.length < batchSize && filledAt > now) await wait(Math.min(filledAt - now, LOOK_MS));
+      else if (batches.size >= maxConcurrency) await wait(LOOK_MS);
+      else await begin(queue, batchSize);
+    }
+  }
+
+  /** Claims a batch and runs it in the background. */
+  async function begin(current: Queue, size: number) {
+    const batch = ids.hex();
+    const now = clock.now();
+    const rows = await table.claim(queueId, size, { token: batch, now, until: now + leaseMs });
+    if (rows.length === 0) return;
+    batches.set(
+      batch,
+      rows.map(({ id }) => id),
+    );
+    void run(current, batch, rows)
+      .catch((err: unknown) =>
+        log.error({ err, queue: current.name }, `queues: failed to deliver, will retry: ${errorText(err)}`),
+      )
+      .finally(() => {
+        batches.delete(batch);
+        wake();
+      });
+  }
+
+  async function run(current: Queue, batch: string, claimed: MessageRow[]) {
+    const consumer = current.consumer!;
+    // Their last delivery was interrupted by the end of a process.
+    const exhausted = claimed.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
+    await deadLetters.move(current, consumer, batch, exhausted);
+    const rows = claimed.filter((row) => !exhausted.includes(row));
+    if (rows.length === 0) return;
+    const outcome = await dispatch(
+      { account: current.account, script: consumer.script! },
+      { queue: current.name, messages: rows.map(messageOf), metrics: await messages.metrics(current) },
+    );
+    if (!outcome.started) {
+      log.warn({ queue: current.name, script: consumer.script, ...outcome.exception }, "queues: worker not started");
+      await giveBack(batch, rows);
+      return;
+    }
+    const { acknowledged, retried, dead } = decide(outcome, rows, consumer);
+    const now = clock.now();
+    await Promise.all([
+      table.acknowledge(batch, acknowledged),
+      ...[...retried].map(([delay, held]) => table.release(batch, held, retryLater(now, delay))),
+      deadLetters.move(current, consumer, batch, dead),
+    ]);
+  }
+
+  /** Without an attempt: the handler has not seen the messages. */
+  const giveBack = (batch: string, rows: readonly MessageRow[]) =>
+    Promise.all(
+      [...Map.groupBy(rows, ({ attempts }) => attempts)].map(([attempts, same]) =>
+        table.release(
+          batch,
+          same.map(({ id }) => id),
+          { due_at: clock.now() + UNSTARTED_MS, attempts: attempts - 1 },
+        ),
+      ),
+    );
+
+  async function main() {
+    if (!(await lease())) return;
+    const done = new AbortController();
+    const renewing = keepRenewing(done.signal);
+    try {
+      await deliverAll();
+      while (batches.size > 0) await wait(leaseMs);
+    } finally {
+      done.abort();
+      await renewing;
+      await queues.unlease(queueId, token);
+    }
+  }
+
+  async function keepRenewing(done: AbortSignal) {
+    while (!done.aborted) {
+      await clock.sleep(leaseMs / 3, done).catch(() => {});
+      if (done.aborted) return;
+      await renew().catch((err: unknown) =>
+        log.warn({ err, queueId }, `queues: failed to renew leases, will retry: ${errorText(err)}`),
+      );
+    }
+  }
+
+  const ended = main().catch(async (err: unknown) => {
+    log.error({ err, queueId }, `queues: delivery failed, will retry: ${errorText(err)}`);
+    await clock.sleep(FAILED_MS, stop).catch(() => {});
+  });
+  return { wake, ended };
+}

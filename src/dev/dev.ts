@@ -95,9 +95,10 @@ export function createDev(
     basics,
   );
   const video = openVideo(() => serverUrl);
+  const bindings = createBindings(store, dataDir, basics, { createQueues: true });
   const processes = createWorkerRuntime(
     {
-      bindings: createBindings(store, dataDir, basics),
+      bindings,
       sendEmail: () => mail.binding,
       stream: () => video.binding,
       calls: () => createLocalWorkerCalls({ runtime: processes, log }),
@@ -141,7 +142,11 @@ export function createDev(
   return {
     mailDir,
     async start({ host, port, smtpPort }) {
-      await workers.start(runtime);
+      // A worker of an earlier run may have consumed queues.
+      await bindings.queue.queues.keepConsumersOf("", names);
+      await workers.start({ deploy: runtime.deploy, consume: bindings.queue.queues.setConsumersOf });
+      const deliveries = bindings.queue.deliver(({ script }, batch) => runtime.queue(script, batch));
+      lifecycle.onStop("queues", () => deliveries.close());
       const bound = await http.listen({ host, port });
       serverUrl = bound.url;
       lifecycle.onStop("http", () => http.close());

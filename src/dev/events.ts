@@ -5,6 +5,7 @@ export type DevEvent =
   | EmailEvent
   | FetchEvent
   | ScheduledEvent
+  | QueueEvent
   | {
       event: "other";
       worker: string;
@@ -76,6 +77,18 @@ export interface ScheduledEvent {
   worker: string;
   cron: string;
   scheduledTime: Date;
+  wallMs: number;
+  outcome: Invocation["outcome"];
+  logs: LogLine[];
+  actions: MailAction[];
+  exceptions: Explained[];
+}
+
+export interface QueueEvent {
+  event: "queue";
+  worker: string;
+  queue: string;
+  batchSize: number;
   wallMs: number;
   outcome: Invocation["outcome"];
   logs: LogLine[];

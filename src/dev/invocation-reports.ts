@@ -141,6 +141,10 @@ export function createInvocationReports({ report, explain, clock }: Options): In
       const { cron, scheduledTime } = event;
       const { actions = [] } = end(worker, scheduledKey(event)) ?? {};
       report({ event: "scheduled", cron, scheduledTime, actions, ...common });
+    } else if (event.kind === "queue") {
+      const { queue, batchSize } = event;
+      const { actions = [] } = end(worker, queueKey(event)) ?? {};
+      report({ event: "queue", queue, batchSize, actions, ...common });
     } else {
       report({ event: "other", name: event.name, ...common });
     }
@@ -189,6 +193,15 @@ export function createInvocationReports({ report, explain, clock }: Options): In
         );
         return answer;
       },
+      queue(name, batch) {
+        const entry = start(name, queueKey({ queue: batch.queue, batchSize: batch.messages.length }));
+        const answer = runtime.queue(name, batch);
+        answer.then(
+          () => (entry.endedAt = clock.now()),
+          () => remove(entry),
+        );
+        return answer;
+      },
       upgrade(name, request, socket, head) {
         const entry = start(name, fetchKey("GET", request.url ?? "/"));
         socket.once("close", () => (entry.endedAt = clock.now()));
@@ -231,4 +244,5 @@ function ownerOf(entries: PendingInvocation[], inbound: string | undefined): Pen
 const emailKey = (id: InboundMail["id"], to: string) => `${id} ${to}`;
 const scheduledKey = ({ cron, scheduledTime }: { cron: string; scheduledTime: Date }) =>
   `scheduled ${cron} ${scheduledTime.getTime()}`;
+const queueKey = ({ queue, batchSize }: { queue: string; batchSize: number }) => `queue ${queue} ${batchSize}`;
 const fetchKey = (method: string, url: string) => `${method} ${url}`;

@@ -12,6 +12,7 @@ import {
   type FolderSite,
   type Project,
   type ProjectBuild,
+  type Queues,
   type ThrownException,
   type WorkerRuntime,
   watchedFiles,
@@ -38,7 +39,10 @@ export interface DevWorker {
   close(): Promise<void>;
 }
 
-type Deployer = Pick<WorkerRuntime, "deploy">;
+/** Runs the builds of a worker, and delivers the messages of the queues that it consumes. */
+export interface Deployer extends Pick<WorkerRuntime, "deploy"> {
+  consume: Queues["setConsumersOf"];
+}
 
 export interface DevWorkerOptions {
   /** Working directory: relative paths are resolved against it. */
@@ -168,6 +172,12 @@ export async function openDevWorker({
         });
       }
       failure = undefined;
+      // Development has no accounts.
+      await runtime!.consume(
+        "",
+        name,
+        project.queueConsumers.map((consumer) => ({ ...consumer, type: "worker" })),
+      );
       await inspect(build);
       return true;
     } catch (err) {

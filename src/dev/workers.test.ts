@@ -66,6 +66,7 @@ describe("workers of several configurations", () => {
       deploy: async ({ name }) => {
         if (name === "shop") throw new Error("no such export");
       },
+      consume: async () => {},
     });
     const [inbox, shop] = workers.status();
     assert.deepEqual([inbox!.name, typeof inbox!.version, inbox!.problem], ["inbox", "string", undefined]);

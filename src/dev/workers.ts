@@ -1,9 +1,9 @@
 import { relative } from "node:path";
 import { messageOf, type Basics } from "../kernel/index.ts";
-import type { Binding, Project, RuntimeLimits, ThrownException, WorkerRuntime } from "../workers/index.ts";
+import type { Binding, Project, RuntimeLimits, ThrownException } from "../workers/index.ts";
 import { devErrors } from "./errors.ts";
 import { claimedBy, isVerified, workerFor } from "./recipients.ts";
-import { openDevWorker, type DevWorker, type DevWorkerOptions } from "./worker.ts";
+import { openDevWorker, type Deployer, type DevWorker, type DevWorkerOptions } from "./worker.ts";
 
 /** The workers of a development server, one per configuration file. The first one is the default. */
 export interface DevWorkers {
@@ -27,7 +27,7 @@ export interface DevWorkers {
   /** For monitoring: the running versions, and why a worker has none. */
   status(): { name: string; version: string | null; problem?: string }[];
   /** Builds the first version of each worker and deploys it. A failed build is reported. */
-  start(runtime: Pick<WorkerRuntime, "deploy">): Promise<void>;
+  start(runtime: Deployer): Promise<void>;
   /** Reads all configurations again and builds every worker. */
   rebuild(): Promise<void>;
   /** Starts no further builds; resolves when the current ones have ended. */

@@ -19,7 +19,7 @@ interface PlatformDeps {
   secrets: Secrets;
   runtime: WorkerRuntime;
   settings: Settings;
-  /** True if cron triggers run in this process. */
+  /** True if cron triggers run and queues are delivered in this process. */
   scheduled: boolean;
   /**
    * Resources that an account has in modules created later, as name and count: an account with resources cannot be
@@ -49,6 +49,7 @@ export function composePlatform(
       "KV namespace": (await bindings.kv.namespaces.list(account, one)).total,
       "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length,
       "D1 database": (await bindings.d1.list.list(account, one)).total,
+      queue: (await bindings.queue.queues.list(account, one)).total,
       ...(await otherContents(account)),
     };
     const words = Object.entries(counts)

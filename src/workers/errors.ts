@@ -165,6 +165,12 @@ export const workerErrors = defineErrors("workers", {
     message: "Other Workers call the Worker {script} with more than {limit} entrypoints and props.",
     fix: "Use fewer different props in the service bindings to {script}.",
   },
+  queueMissing: {
+    code: 11000,
+    http: 400,
+    message: "Queue '{target}' not found.",
+    fix: "Create it first, or correct the name in the binding '{binding}'.",
+  },
   badSubdomain: {
     code: 10031,
     http: 400,

@@ -56,6 +56,7 @@ export {
   type R2Buckets,
   type R2Object,
 } from "./bindings/r2/index.ts";
+export * from "./queues/index.ts";
 export * from "./project/index.ts";
 export { createScripts } from "./scripts/scripts.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";

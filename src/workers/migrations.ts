@@ -4,6 +4,7 @@ import { d1Migrations } from "./bindings/d1/index.ts";
 import { kvMigrations } from "./bindings/kv/index.ts";
 import { r2Migrations } from "./bindings/r2/index.ts";
 import { assetMigrations } from "./assets/store/schema.ts";
+import { queueMigrations } from "./queues/index.ts";
 import { scriptsMigrations } from "./scripts/schema.ts";
 import { tailMigrations } from "./tails/index.ts";
 
@@ -16,4 +17,5 @@ export const workersMigrations: readonly Migration[] = [
   ...assetMigrations,
   ...tailMigrations,
   ...analyticsMigrations,
+  ...queueMigrations,
 ];

@@ -22,7 +22,7 @@ interface WorkersOptions {
   accounts: Pick<AccountsModule, "nameOf" | "stillValid" | "onChanged">;
   /** Maximum size of an uploaded script with its modules, in bytes. */
   scriptBytes: number;
-  /** True if cron triggers run in this process. */
+  /** True if cron triggers run and queues are delivered in this process. */
   scheduled: boolean;
 }
 
@@ -81,6 +81,7 @@ export function createWorkers(
       r2Bucket: (account, name) => bindings.r2.bucketList.exists(account, name),
       d1Database: (account, id) => bindings.d1.list.exists(account, id),
       worker: async (account, name) => (await scripts.get(account, name)) !== undefined,
+      queue: (account, name) => bindings.queue.queues.exists(account, name),
     },
     accountName: accounts.nameOf,
     limits: { scriptBytes },
@@ -88,6 +89,8 @@ export function createWorkers(
   if (scheduled) {
     const schedules = createSchedules({ db, jobs, live, clock, log });
     lifecycle.onStop("schedules", () => schedules.close());
+    const deliveries = bindings.queue.deliver((ref, batch) => live.queue(ref, batch));
+    lifecycle.onStop("queues", () => deliveries.close());
   }
   const sweep = every(SWEEP_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
   lifecycle.onStop("module sweep", () => sweep.stop());
@@ -100,6 +103,7 @@ export function createWorkers(
       async delete(account, name) {
         await scripts.delete(account, name);
         await tails.deleteAll(account, name);
+        await bindings.queue.queues.removeConsumersOf(account, name);
       },
     },
     live,

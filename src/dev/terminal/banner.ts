@@ -70,6 +70,7 @@ const KINDS: Record<Binding["type"], string> = {
   kv_namespace: "KV namespace",
   r2_bucket: "R2 bucket",
   d1: "D1 database",
+  queue: "queue",
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
@@ -93,6 +94,8 @@ function resourceOf(binding: Binding): string {
       return binding.bucket_name;
     case "d1":
       return binding.id;
+    case "queue":
+      return binding.queue_name;
     case "stream":
       return "videos on this machine";
     case "analytics_engine":

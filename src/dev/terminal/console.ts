@@ -6,6 +6,7 @@ import type {
   LogLine,
   MailAction,
   EventReporter,
+  QueueEvent,
   ScheduledEvent,
 } from "../events.ts";
 import { painter, type TerminalOutput } from "./output.ts";
@@ -123,6 +124,18 @@ function createRenderer(
     ].join("\n");
   }
 
+  function queue(event: QueueEvent): string {
+    const { queue: name, batchSize, wallMs, outcome } = event;
+    const count = `${batchSize} message${batchSize === 1 ? "" : "s"}`;
+    return [
+      `${prefix(event.worker)}${paint("bold", "queue")} ${oneLine(name)} ${count} ${paint("dim", formatMs(wallMs))}`,
+      ...logLines(event.logs),
+      ...event.actions.flatMap((action) => actionLines(action)),
+      ...exceptionLines(event.exceptions),
+      `  ${outcomeWord(outcome)}`,
+    ].join("\n");
+  }
+
   const outcomeWord = (outcome: EmailEvent["outcome"]) =>
     outcome === "ok" ? paint("green", "ok") : paint("red", OUTCOMES[outcome]);
 
@@ -134,6 +147,8 @@ function createRenderer(
         return fetch(event);
       case "scheduled":
         return scheduled(event);
+      case "queue":
+        return queue(event);
       case "other":
         return [
           `${prefix(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`,

@@ -15,6 +15,7 @@ import {
 import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
+import { createQueueStore, type QueueStore } from "../queues/index.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
 import type { BindingServices } from "./service.ts";
 
@@ -25,25 +26,29 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
   kv: KvService;
   r2: R2Service;
   analytics: BindingServices["analytics"] & Omit<Analytics, "write">;
+  queue: QueueStore;
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
 }
 
 interface BindingsOptions {
   /** `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default: both. */
   d1?: { files: boolean; transfers: boolean };
+  /** Creates a queue when a worker first sends to it. Default false. */
+  createQueues?: boolean;
 }
 
-/** Creates KV, R2 and D1 on one store. D1 databases are files in `directory`. */
+/** Creates KV, R2, D1 and queues on one store. D1 databases are files in `directory`. */
 export function createBindings(
   { db, objects, events, jobs }: Store,
   directory: string,
   { clock, ids, log, lifecycle }: Basics,
-  { d1: d1Runs = { files: true, transfers: true } }: BindingsOptions = {},
+  { d1: d1Runs = { files: true, transfers: true }, createQueues = false }: BindingsOptions = {},
 ): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const analytics = createAnalytics({ db, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = createD1();
+  const queue = createQueueStore({ db, events, clock, ids, log, creates: createQueues });
   lifecycle.onStop("kv", async () => {
     await kv.namespaces.close();
     await kv.store.close();
@@ -53,9 +58,8 @@ export function createBindings(
     await d1.transfers.close();
     await d1.databases.close();
   });
-  const sweeps = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers, analytics].map(
-    ({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }),
-  );
+  const swept = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers, analytics, queue.messages];
+  const sweeps = swept.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
   // Also at start: a crash may have interrupted deletions.
   for (const sweep of sweeps) void sweep.run();
   lifecycle.onStop("sweeps", async () => void (await Promise.all(sweeps.map((sweep) => sweep.stop()))));
@@ -63,6 +67,7 @@ export function createBindings(
     kv,
     r2,
     d1,
+    queue,
     rateLimit: createRateLimitService({ clock }),
     analytics: { ...analytics, ...createAnalyticsService({ analytics, log }) },
   };

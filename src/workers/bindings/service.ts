@@ -18,6 +18,7 @@ export interface BindingServices {
   kv: BindingService<Extract<Binding, { type: "kv_namespace" }>>;
   r2: BindingService<Extract<Binding, { type: "r2_bucket" }>>;
   d1: BindingService<Extract<Binding, { type: "d1" }>>;
+  queue: BindingService<Extract<Binding, { type: "queue" }>>;
   stream: BindingService<Extract<Binding, { type: "stream" }>>;
   rateLimit: BindingService<RateLimitBinding>;
   analytics: BindingService<Extract<Binding, { type: "analytics_engine" }>>;

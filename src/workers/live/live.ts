@@ -4,6 +4,7 @@ import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import { createAssets, type Assets } from "../assets/store/assets.ts";
 import { createWorkerCalls } from "../bindings/services/runtime-calls.ts";
 import { workerErrors } from "../errors.ts";
+import { NOT_STARTED } from "../runtime/pool.ts";
 import type { InvocationOutcome, WorkerRuntime } from "../runtime/port.ts";
 import { DEPLOYMENTS_TOPIC } from "../scripts/deploying.ts";
 import type { LiveVersions } from "../scripts/live-versions.ts";
@@ -170,6 +171,14 @@ export function createLiveWorkers({
         return await runtime.scheduled(resident.key, event).finally(() => residents.release(resident));
       } catch (err) {
         return failure(err, ref).outcome;
+      }
+    },
+    async queue(ref, batch) {
+      try {
+        const resident = await enter(ref, {});
+        return await runtime.queue(resident.key, batch).finally(() => residents.release(resident));
+      } catch (err) {
+        return { ...failure(err, ref).outcome, ...NOT_STARTED };
       }
     },
     calls: createWorkerCalls(

@@ -5,6 +5,7 @@ import type { Binding, ScriptLimits } from "../scripts/script.ts";
 import type { BuildCommand } from "./bundle/build-command.ts";
 import type { ProjectAssets } from "./config/assets.ts";
 import type { MissingBinding } from "./config/missing-bindings.ts";
+import type { QueueConsumerConfig } from "./config/queue-consumers.ts";
 import type { ModuleRule } from "./config/rules.ts";
 
 /** A worker's configuration file, read and validated, for one environment. Every path is absolute. */
@@ -23,11 +24,13 @@ export interface Project {
   compatibilityDate: string;
   compatibilityFlags: string[];
   /**
-   * send_email, KV, R2, D1, vars, secrets. Each name appears once. For development, ids are the local ones
+   * send_email, KV, R2, D1, queues, vars, secrets. Each name appears once. For development, ids are the local ones
    * (`preview_id` before `id`); for a deploy, they are those of the server, without secrets, because the server keeps
    * its own.
    */
   bindings: Binding[];
+  /** `queues.consumers`. */
+  queueConsumers: QueueConsumerConfig[];
   /** Bindings to products that are not supported: undefined in env. */
   missingBindings: MissingBinding[];
   /** `secrets.required`: declared, with or without a value in .dev.vars. */

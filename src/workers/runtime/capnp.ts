@@ -219,6 +219,8 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
       return `(${name}, r2Bucket = ${text(serviceName(binding))})`;
     case "d1":
       return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
+    case "queue":
+      return `(${name}, queue = ${text(serviceName(binding))})`;
     case "stream":
       return wrapped(STREAM_MODULE, binding);
     case "assets":

@@ -2,14 +2,25 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { messageOf } from "../../kernel/index.ts";
 import { createHttpClient, type ClientResponse as RawAnswer } from "./http-client.ts";
-import { DISPATCH_HEADER, EVENT_HEADER, META_HEADER, META_IN_BODY, type RequestedEvent } from "./inside/shared.ts";
-import type { EmailOutcome, InboundMail } from "./port.ts";
+import {
+  DISPATCH_HEADER,
+  EVENT_HEADER,
+  META_HEADER,
+  META_IN_BODY,
+  type QueueVerdict,
+  type RequestedEvent,
+  type WireBatch,
+} from "./inside/shared.ts";
+import type { EmailOutcome, InboundMail, QueueBatch } from "./port.ts";
 
 /** The response of the mail entrypoint. */
 export type DispatchResult = Omit<EmailOutcome, "ended"> & {
   /** Nothing was logged and nothing is still running, so no tail will follow. */
   silent?: boolean;
 };
+
+/** Without the verdict if the handler was interrupted. */
+export type QueueResult = DispatchResult & Partial<QueueVerdict>;
 
 interface DispatchClient {
   /**
@@ -23,6 +34,8 @@ interface DispatchClient {
     event: { cron: string; scheduledTime: Date },
     wallMs: number,
   ): Promise<DispatchResult | undefined>;
+  /** Like scheduled(), for the queue handler. */
+  queue(id: string, batch: QueueBatch, wallMs: number): Promise<QueueResult | undefined>;
   /** Names of the handlers that the worker exports. */
   handlers(wallMs: number): Promise<string[]>;
   close(): void;
@@ -91,6 +104,9 @@ export function createDispatchClient({
         readOutcome,
       );
     },
+    queue(id, batch, wallMs) {
+      return exchange({ [DISPATCH_HEADER]: id, ...ask("queue") }, batchBody(batch), wallMs, readOutcome);
+    },
     async handlers(wallMs) {
       const names = await exchange(
         ask("handlers"),
@@ -109,6 +125,25 @@ const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> =>
   raw instanceof Readable ? buffer(raw) : raw;
 
 const NO_BODY = new Uint8Array();
+
+/** See WireBatch. */
+function batchBody({ queue, messages, metrics: { oldestMessage, ...counts } }: QueueBatch): Uint8Array {
+  const wire: WireBatch = {
+    queue,
+    messages: messages.map(({ id, sentAt, attempts, contentType, body }) => ({
+      id,
+      timestamp: sentAt.getTime(),
+      attempts,
+      contentType,
+      size: body.length,
+    })),
+    metrics: { ...counts, ...(oldestMessage !== undefined && { oldestMessage: oldestMessage.getTime() }) },
+  };
+  const json = Buffer.from(JSON.stringify(wire));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(json.length);
+  return Buffer.concat([length, json, ...messages.map(({ body }) => body)]);
+}
 
 /** workerd's own 500 has no details; the reason follows with the tail. */
 const readOutcome = (answer: RawAnswer): DispatchResult =>

@@ -17,6 +17,8 @@ export interface InsideModules {
 
 const SHARED = "./__reelpost_shared.js";
 const MESSAGE = "./__reelpost_message.js";
+const V8_VALUE = "./__reelpost_v8_value.js";
+const QUEUE_BATCH = "./__reelpost_queue_batch.js";
 export const MAIL = "./__reelpost_mail.js";
 const LISTENERS = "./__reelpost_listeners.js";
 export const SERVICE_WORKER = "./__reelpost_service_worker.js";
@@ -34,6 +36,8 @@ export function loadInsideModules(): InsideModules {
     beside: [
       { name: SHARED, source: read("shared") },
       { name: MESSAGE, source: importing(read("message")) },
+      { name: V8_VALUE, source: read("v8-value") },
+      { name: QUEUE_BATCH, source: importing(read("queue-batch")) },
       { name: MAIL, source: importing(read("mail-entry")) },
     ],
     forScripts: [
@@ -64,6 +68,8 @@ function readFolder(): Map<string, string> {
   const names = [
     "shared",
     "message",
+    "v8-value",
+    "queue-batch",
     "mail-entry",
     "listeners",
     "service-worker",
@@ -95,8 +101,14 @@ const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISH
 
 // The files import each other by path; inside workerd, a user's module and an internal module have different names.
 const importing = (source: string, shared = SHARED) => {
-  const names: Record<string, string> = { shared, message: MESSAGE, listeners: LISTENERS };
-  return source.replace(/"\.\/(shared|message|listeners)\.(?:ts|js)"/g, (_path, file: string) =>
+  const names: Record<string, string> = {
+    shared,
+    message: MESSAGE,
+    listeners: LISTENERS,
+    "v8-value": V8_VALUE,
+    "queue-batch": QUEUE_BATCH,
+  };
+  return source.replace(/"\.\/(shared|message|listeners|v8-value|queue-batch)\.(?:ts|js)"/g, (_path, file: string) =>
     JSON.stringify(names[file]),
   );
 };

@@ -237,6 +237,12 @@ export function createRuntime({
       reportUnstarted(name, { kind: "scheduled", ...event }, process);
       return process;
     },
+    async queue(name, batch) {
+      const process = await processOf(name);
+      if ("queue" in process) return process.queue(batch);
+      reportUnstarted(name, { kind: "queue", queue: batch.queue, batchSize: batch.messages.length }, process);
+      return { ...process, ...NOT_STARTED };
+    },
     async handlers(name) {
       const slot = slots.get(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
@@ -268,5 +274,8 @@ export function createRuntime({
     },
   };
 }
+
+/** The rest of the outcome of a batch that no process received. */
+export const NOT_STARTED = { started: false, ackAll: false, acks: [], retries: [] };
 
 const isIdle = (process: WorkerProcess) => process.busy === 0;

@@ -33,6 +33,11 @@ export interface WorkerRuntime {
    */
   scheduled(name: string, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   /**
+   * Runs the queue handler with a batch of messages. Resolves when its waitUntil() work has ended too; never rejects for
+   * errors in the worker's code.
+   */
+  queue(name: string, batch: QueueBatch): Promise<QueueOutcome>;
+  /**
    * Names of the handlers that the worker exports (`fetch`, `email`, `scheduled`, …), as listed by the API; starts the
    * worker if it is not running.
    */
@@ -147,6 +152,7 @@ export interface Invocation extends InvocationOutcome {
         status?: number;
       }
     | { kind: "scheduled"; cron: string; scheduledTime: Date }
+    | { kind: "queue"; queue: string; batchSize: number }
     | { kind: "other"; name: string };
   /** The reason passed to setReject(), if the message was rejected. */
   rejected?: string;

@@ -6,6 +6,7 @@ const SERVICES = {
   kv_namespace: "kv",
   r2_bucket: "r2",
   d1: "d1",
+  queue: "queue",
   stream: "stream",
   send_email: "sendEmail",
   ratelimit: "rateLimit",

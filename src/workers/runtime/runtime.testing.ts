@@ -47,6 +47,7 @@ export const noServices: BindingServices = {
   kv: unavailable,
   r2: unavailable,
   d1: unavailable,
+  queue: unavailable,
   stream: unavailable,
   rateLimit: unavailable,
   service: { ...unavailable, upgrade() {}, connect() {} },

@@ -6,7 +6,7 @@ import type { WorkerScript } from "../scripts/script.ts";
 import type { Site } from "./answer-headers.ts";
 import { startBindingServer, type SocketServer } from "./binding-server.ts";
 import { generateConfig, type Sockets } from "./capnp.ts";
-import { createDispatchClient, type DispatchResult } from "./dispatch.ts";
+import { createDispatchClient, type DispatchResult, type QueueResult } from "./dispatch.ts";
 import { startEgressProxy } from "./egress/proxy.ts";
 import type { EgressCheck } from "./egress/policy.ts";
 import type { ClientOf } from "./client.ts";
@@ -17,7 +17,16 @@ import type { Identities } from "./identities.ts";
 import type { Launcher, WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
 import { createHttpPassthrough } from "./passthrough.ts";
-import type { EmailOutcome, EntrypointCalls, InboundMail, Invocation, MailActions, InvocationOutcome } from "./port.ts";
+import type {
+  EmailOutcome,
+  EntrypointCalls,
+  InboundMail,
+  Invocation,
+  InvocationOutcome,
+  MailActions,
+  QueueBatch,
+  QueueOutcome,
+} from "./port.ts";
 import type { RunFolders } from "./run-folders.ts";
 import { DEFAULT_ENTRYPOINT, type Entrypoint } from "./service-calls/entrypoints.ts";
 import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
@@ -63,6 +72,7 @@ export interface WorkerProcess {
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
+  queue(batch: QueueBatch): Promise<QueueOutcome>;
   handlers(): Promise<string[]>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Undefined if the process was started without it. */
@@ -92,7 +102,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
   const invocations = createInvocations({ script, mapStack, emit });
   let lastUsed = performance.now();
   let retired = false;
-  let scheduledRuns = 0;
+  let longRuns = 0;
   let death: InvocationOutcome | undefined;
 
   const names: Sockets = {
@@ -226,10 +236,10 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
 
   const { pid } = workerd;
   /** The outcome of a dispatch, including failures. */
-  async function answerOf(
+  async function answerOf<Result extends DispatchResult>(
     wallMs: number,
-    send: (wallMs: number) => Promise<DispatchResult | undefined>,
-  ): Promise<DispatchResult> {
+    send: (wallMs: number) => Promise<Result | undefined>,
+  ): Promise<Result | DispatchResult> {
     try {
       const answer = await send(wallMs);
       if (answer === undefined) {
@@ -269,7 +279,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     },
     exited,
     get longestMs() {
-      return scheduledRuns > 0 ? limits.scheduledWallMs : 0;
+      return longRuns > 0 ? limits.scheduledWallMs : 0;
     },
     async email(mail, actions) {
       const invocation = invocations.begin({
@@ -305,14 +315,27 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     },
     async scheduled(event) {
       const invocation = invocations.begin({ kind: "scheduled", ...event });
-      scheduledRuns++;
-      void invocation.ended.then(() => scheduledRuns--);
+      longRuns++;
+      void invocation.ended.then(() => longRuns--);
       const { silent = false, ...answer } = await counted(() =>
         answerOf(limits.scheduledWallMs, (wallMs) => dispatch.scheduled(invocation.id, event, wallMs)),
       );
       invocation.settle(answer, { silent });
       const { outcome, exception } = await invocation.ended;
       return { outcome, ...(exception !== undefined && { exception }) };
+    },
+    async queue(batch) {
+      const { queue, messages: sent } = batch;
+      const invocation = invocations.begin({ kind: "queue", queue, batchSize: sent.length });
+      longRuns++;
+      void invocation.ended.then(() => longRuns--);
+      const { silent = false, ...answer } = await counted(() =>
+        answerOf<QueueResult>(limits.scheduledWallMs, (wallMs) => dispatch.queue(invocation.id, batch, wallMs)),
+      );
+      const { outcome, exception, ackAll = false, retryAll, acks = [], retries = [] }: QueueResult = answer;
+      const own = { outcome, ...(exception !== undefined && { exception }) };
+      invocation.settle(own, { silent });
+      return { ...own, started: true, ackAll, ...(retryAll !== undefined && { retryAll }), acks, retries };
     },
     handlers: () => dispatch.handlers(STARTUP_MS),
     entrypoint: entrypoints.get,

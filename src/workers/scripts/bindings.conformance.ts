@@ -16,6 +16,7 @@ export function bindingsConformance(engine: TestEngine): void {
         r2Bucket: async (_, name) => name === "mine",
         d1Database: async (_, id) => id === "mine",
         worker: async (account, name) => account === A && name === "mine",
+        queue: async (_, name) => name === "mine",
       };
       const { scripts } = await start(engine, t, { targets });
       const bound = (binding: Binding) => scripts.upload(A, "m", uploadOf("fetch", { bindings: [binding] }), author);
@@ -34,6 +35,10 @@ export function bindingsConformance(engine: TestEngine): void {
       await assert.rejects(
         bound({ type: "d1", name: "DB", id: "other" }),
         says(10181, /^D1 binding 'DB' references database 'other' which was not found\.$/),
+      );
+      await assert.rejects(
+        bound({ type: "queue", name: "Q", queue_name: "other" }),
+        says(11000, /^Queue 'other' not found\.$/),
       );
       assert.equal(await scripts.get(A, "m"), undefined);
       await bound({ type: "service", name: "API", service: "mine" });

@@ -94,6 +94,8 @@ export async function checkTargets(
       throw workerErrors.r2BucketMissing({ binding: name, target: binding.bucket_name });
     if (binding.type === "d1" && !(await targets.d1Database(account, binding.id)))
       throw workerErrors.d1DatabaseMissing({ binding: name, target: binding.id });
+    if (binding.type === "queue" && !(await targets.queue(account, binding.queue_name)))
+      throw workerErrors.queueMissing({ binding: name, target: binding.queue_name });
     // A worker may call itself, also before its first version exists.
     if (binding.type === "service" && binding.service !== script && !(await targets.worker(account, binding.service)))
       throw workerErrors.serviceMissing({ binding: name, target: binding.service });

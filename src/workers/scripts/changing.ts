@@ -13,21 +13,22 @@ import type { Base, VersionContent } from "./version-builder.ts";
 
 /** Versions derived from the newest one: the same code with different bindings or settings. */
 
-const ALL_TYPES: Binding["type"][] = [
-  "plain_text",
-  "json",
-  "secret_text",
-  "kv_namespace",
-  "r2_bucket",
-  "d1",
-  "stream",
-  "version_metadata",
-  "ratelimit",
-  "analytics_engine",
-  "service",
-  "send_email",
-  "assets",
-];
+const ALL_TYPES = Object.keys({
+  plain_text: true,
+  json: true,
+  secret_text: true,
+  kv_namespace: true,
+  r2_bucket: true,
+  d1: true,
+  queue: true,
+  stream: true,
+  version_metadata: true,
+  ratelimit: true,
+  analytics_engine: true,
+  service: true,
+  send_email: true,
+  assets: true,
+} satisfies Record<Binding["type"], true>) as Binding["type"][];
 
 type VersionChange = Partial<
   Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">

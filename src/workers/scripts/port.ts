@@ -2,7 +2,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { WorkerCalls } from "../bindings/services/port.ts";
-import type { EmailOutcome, InboundMail, MailActions, InvocationOutcome } from "../runtime/port.ts";
+import type {
+  EmailOutcome,
+  InboundMail,
+  InvocationOutcome,
+  MailActions,
+  QueueBatch,
+  QueueOutcome,
+} from "../runtime/port.ts";
 import type { AssetsConfig } from "../assets/config.ts";
 import type { Binding, WorkerModule } from "./script.ts";
 
@@ -95,6 +102,8 @@ export interface Scripts {
   /** Replaces all cron expressions of the worker. Throws badCron. */
   changeSchedules(account: string, name: string, crons: string[]): Promise<Schedule[]>;
   schedules(account: string, name: string): Promise<Schedule[]>;
+  /** The names of the scripts whose live versions send to queues, by the name of the queue. */
+  queueProducers(account: string): Promise<Map<string, string[]>>;
 }
 
 export interface ScriptRef {
@@ -111,6 +120,7 @@ export interface LiveWorkers {
   fetch(ref: ScriptRef, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   upgrade(ref: ScriptRef, request: IncomingMessage, socket: Duplex, head: Buffer): void;
   scheduled(ref: ScriptRef, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
+  queue(ref: ScriptRef, batch: QueueBatch): Promise<QueueOutcome>;
   /** Calls by service bindings of other workers. */
   readonly calls: WorkerCalls;
   close(): Promise<void>;
@@ -244,4 +254,5 @@ export interface BindingTargets {
   r2Bucket(account: string, name: string): Promise<boolean>;
   d1Database(account: string, id: string): Promise<boolean>;
   worker(account: string, name: string): Promise<boolean>;
+  queue(account: string, name: string): Promise<boolean>;
 }

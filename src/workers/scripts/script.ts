@@ -57,6 +57,7 @@ export type Binding =
   | { type: "kv_namespace"; name: string; namespace_id: string }
   | { type: "r2_bucket"; name: string; bucket_name: string }
   | { type: "d1"; name: string; id: string }
+  | { type: "queue"; name: string; queue_name: string; delivery_delay?: number }
   | { type: "stream"; name: string }
   | { type: "version_metadata"; name: string }
   | RateLimitBinding

@@ -39,6 +39,7 @@ export const everyTarget: BindingTargets = {
   r2Bucket: async () => true,
   d1Database: async () => true,
   worker: async () => true,
+  queue: async () => true,
 };
 
 /**
@@ -85,6 +86,7 @@ export function createFakeRuntime() {
       state.runs.push({ script: script.name, cron, at: scheduledTime.getTime() });
       return { outcome: "ok" };
     },
+    queue: async (name) => ({ ...missing(name), started: false, ackAll: false, acks: [], retries: [] }),
     async handlers(name) {
       const script = known.get(name);
       if (script === undefined) throw workerErrors.scriptMissing({ script: name });

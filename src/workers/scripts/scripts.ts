@@ -25,6 +25,7 @@ import { createModuleSweep, type ModuleSweepOptions } from "./module-sweep.ts";
 import { addScript } from "./new-script.ts";
 import type { ScriptsDeps } from "./deps.ts";
 import type { BindingTargets, Scripts } from "./port.ts";
+import { queueProducers } from "./queue-producers-table.ts";
 import { listSchedules, replaceSchedules } from "./schedules-table.ts";
 import type { ScriptsTables } from "./schema.ts";
 import {
@@ -224,6 +225,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       return listSchedules(tables, id);
     },
     schedules: async (account, name) => listSchedules(tables, (await need(account, name)).id),
+    queueProducers: (account) => queueProducers(tables, account),
     sweep,
   };
 }

@@ -28,6 +28,7 @@ type TraceEvent =
     }
   | { mailFrom: string; rcptTo: string; rawSize: number }
   | { cron: string; scheduledTime: number }
+  | { queue: string; batchSize: number }
   /** About the tail itself, not the worker; clients print the message. */
   | { type: "overload"; message: string };
 
@@ -84,6 +85,8 @@ function eventOf(event: Invocation["event"]): TraceEvent | null {
       return { mailFrom: event.from, rcptTo: event.to, rawSize: event.rawSize };
     case "scheduled":
       return { cron: event.cron, scheduledTime: event.scheduledTime.getTime() };
+    case "queue":
+      return { queue: event.queue, batchSize: event.batchSize };
     case "fetch": {
       const { url, method, headers = {}, cf = {}, status } = event;
       return {

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { RATE_LIMIT_NAMESPACE, type Binding, type InheritedBinding } from "../../../workers/index.ts";
+import { queueLimits, RATE_LIMIT_NAMESPACE, type Binding, type InheritedBinding } from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const addresses = z.array(z.string()).nullish();
@@ -22,6 +22,13 @@ const FIELDS = {
     .object({ bucket_name: z.string() })
     .transform(({ bucket_name }) => ({ type: "r2_bucket" as const, bucket_name })),
   d1: d1.transform(({ id, database_id }) => ({ type: "d1" as const, id: (database_id ?? id)! })),
+  queue: z
+    .object({ queue_name: z.string(), delivery_delay: z.number().int().min(0).max(queueLimits.delaySeconds).nullish() })
+    .transform(({ queue_name, delivery_delay }) => ({
+      type: "queue" as const,
+      queue_name,
+      ...(typeof delivery_delay === "number" && { delivery_delay }),
+    })),
   version_metadata: z.object({}).transform(() => ({ type: "version_metadata" as const })),
   ratelimit: z
     .object({

@@ -27,6 +27,7 @@ const targets: BindingTargets = {
   r2Bucket: async (_account, name) => name !== "missing",
   d1Database: async (_account, id) => id !== "missing",
   worker: async (_account, name) => name !== "missing",
+  queue: async (_account, name) => name !== "missing",
 };
 
 export interface WorkersApi extends TestApi {
@@ -54,6 +55,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
       kv: noService,
       r2: noService,
       d1: noService,
+      queue: noService,
       stream: noService,
       rateLimit: noService,
       service: { ...noService, upgrade() {}, connect() {} },

@@ -58,10 +58,16 @@ export function howToDeclare(project: Project, name: string, members: readonly s
   return near === undefined ? snippet : `did you mean env.${near}? Otherwise ${snippet}`;
 }
 
-const METHODS: [
-  field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" | "d1_databases" | "analytics_engine_datasets",
-  methods: RegExp,
-][] = [
+type Field =
+  | "send_email"
+  | "stream"
+  | "kv_namespaces"
+  | "r2_buckets"
+  | "d1_databases"
+  | "queues"
+  | "analytics_engine_datasets";
+const METHODS: [field: Field, methods: RegExp][] = [
+  ["queues", /^sendBatch$/],
   ["send_email", /^send$/],
   ["stream", /^(upload|createDirectUpload|video|videos|watermarks)$/],
   ["d1_databases", /^(prepare|batch|exec|dump|withSession)$/],
@@ -73,7 +79,6 @@ const METHODS: [
 /** Methods of bindings that are not supported. */
 const UNSUPPORTED_METHODS: [product: string, methods: RegExp][] = [
   ["Durable Objects", /^(idFromName|idFromString|newUniqueId|getByName)$/],
-  ["Queues", /^sendBatch$/],
   ["Vectorize", /^(upsert|query|getByIds)$/],
 ];
 
@@ -83,7 +88,7 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
     return `check that env.${name} exists before using it: it looks like a binding of ${product}, which reelpost does not support`;
   const file = basename(project.configFile);
   // get, put, list and delete are common to KV and R2; the name often distinguishes the two.
-  const field = /bucket|r2/i.test(name)
+  const field: Field | undefined = /bucket|r2/i.test(name)
     ? "r2_buckets"
     : METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];
   const isToml = file.endsWith(".toml");
@@ -97,11 +102,13 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
     r2_buckets: { binding: name, bucket_name: id },
     d1_databases: { binding: name, database_id: id },
     analytics_engine_datasets: { binding: name, dataset: id },
+    queues: { binding: name, queue: id },
   };
   const pairs = Object.entries(entries[field]);
   const single = field === "stream";
   if (isToml)
-    return `add to ${file}:\n${single ? `[${field}]` : `[[${field}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+    return `add to ${file}:\n${single ? `[${field}]` : `[[${field === "queues" ? "queues.producers" : field}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
   const object = `{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }`;
+  if (field === "queues") return `add to ${file}:\n"queues": { "producers": [${object}] }`;
   return `add to ${file}:\n"${field}": ${single ? object : `[${object}]`}`;
 }

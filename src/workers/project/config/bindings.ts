@@ -37,6 +37,12 @@ export function makeBindings(
       name: entry.binding,
       id: choose(entry.binding, entry.preview_database_id, entry.database_id),
     })),
+    ...(fields.queues?.producers ?? []).map((entry): Binding => ({
+      type: "queue",
+      name: entry.binding,
+      queue_name: entry.queue ?? own(entry.binding),
+      ...(entry.delivery_delay !== undefined && { delivery_delay: entry.delivery_delay }),
+    })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
     ...(fields.services ?? []).map(({ binding: name, service, entrypoint, props }): Binding => ({
       type: "service",
@@ -67,7 +73,14 @@ export function makeBindings(
   ];
 }
 
-const RESOURCES = [
+const RESOURCES: {
+  list: string;
+  /** Where the list is inside of the field. */
+  inner?: string[];
+  id: string;
+  what: string;
+  command(name: string): string;
+}[] = [
   {
     list: "kv_namespaces",
     id: "id",
@@ -86,23 +99,31 @@ const RESOURCES = [
     what: "D1 database",
     command: (name: string) => `reelpost d1 create ${name}`,
   },
+  {
+    list: "queues",
+    inner: ["producers"],
+    id: "queue",
+    what: "queue",
+    command: (name: string) => `reelpost queues create ${name.toLowerCase().replaceAll("_", "-")}`,
+  },
 ];
 
 /** Generated ids are useless on a server: each storage binding has to specify an existing resource. */
 export function checkDeployIds(document: ConfigDocument, view: EnvironmentView): Problem[] {
-  return RESOURCES.flatMap(({ list, id, what, command }) => {
-    const entries = view.get(list);
+  return RESOURCES.flatMap(({ list, inner = [], id, what, command }) => {
+    const path = [...view.pathOf(list), ...inner];
+    const entries = valueAt(document.value, path);
     if (!Array.isArray(entries)) return [];
     return entries.flatMap((entry: unknown, index): Problem[] => {
       const [binding, value] = [valueAt(entry, ["binding"]), valueAt(entry, [id])];
       if (typeof binding !== "string" || value !== undefined) return [];
-      const message = `"${list}[${index}]" does not specify the ${what} on the server: the binding ${binding} has no "${id}"`;
+      const message = `"${[list, ...inner].join(".")}[${index}]" does not specify the ${what} on the server: the binding ${binding} has no "${id}"`;
       const name = valueAt(entry, ["database_name"]);
       return [
         errorAt(
-          document.locate([...view.pathOf(list), index]),
+          document.locate([...path, index]),
           message,
-          `create one with \`${command(typeof name === "string" ? name : binding)}\`, and write its ${id === "bucket_name" ? "name" : "id"} here as "${id}"`,
+          `create one with \`${command(typeof name === "string" ? name : binding)}\`, and write its ${id === "bucket_name" || id === "queue" ? "name" : "id"} here as "${id}"`,
         ),
       ];
     });

@@ -29,6 +29,7 @@ export function checkAcrossFields(
     ...checkUnsupported(document, view, { purpose, allowMissing }),
     ...checkSendEmail(document),
     ...checkUniqueNames(document, view),
+    ...checkConsumers(document, view),
     ...checkWithoutEffect(document, view, purpose),
   ];
 }
@@ -85,14 +86,15 @@ function checkSendEmail(document: ConfigDocument): Problem[] {
   );
 }
 
-const NAMED_LISTS: [field: string, key: string][] = [
-  ["send_email", "name"],
-  ["ratelimits", "name"],
-  ["services", "binding"],
-  ["analytics_engine_datasets", "binding"],
-  ["kv_namespaces", "binding"],
-  ["r2_buckets", "binding"],
-  ["d1_databases", "binding"],
+const NAMED_LISTS: [list: string[], key: string][] = [
+  [["send_email"], "name"],
+  [["ratelimits"], "name"],
+  [["services"], "binding"],
+  [["analytics_engine_datasets"], "binding"],
+  [["kv_namespaces"], "binding"],
+  [["r2_buckets"], "binding"],
+  [["d1_databases"], "binding"],
+  [["queues", "producers"], "binding"],
 ];
 
 /** Fields with one binding, in `binding`. */
@@ -114,6 +116,38 @@ function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Prob
   });
 }
 
+function checkConsumers(document: ConfigDocument, view: EnvironmentView): Problem[] {
+  const consumers = [...view.pathOf("queues"), "consumers"];
+  const list = entriesAt(document, consumers);
+  // A worker that has only assets; without assets, the missing field is reported.
+  if (list.length > 0 && view.get("main") === undefined && view.get("assets") !== undefined)
+    return [
+      errorAt(
+        document.locate(consumers, "name"),
+        `"queues.consumers" is set, but there is no "main"`,
+        'remove it, or write the entry file of the worker as "main"',
+      ),
+    ];
+  return list.flatMap(({ path, entry: { queue, dead_letter_queue: dead } }, i): Problem[] => {
+    if (typeof queue !== "string") return [];
+    const twice = list.findIndex(({ entry }) => entry.queue === queue) < i;
+    return [
+      ...(twice
+        ? [errorAt(document.locate([...path, "queue"]), `the queue "${queue}" is consumed twice`, "remove one of them")]
+        : []),
+      ...(dead === queue
+        ? [
+            errorAt(
+              document.locate([...path, "dead_letter_queue"]),
+              `the dead letter queue of "${queue}" is the queue itself`,
+              "name another queue",
+            ),
+          ]
+        : []),
+    ];
+  });
+}
+
 interface NamePlace {
   name: string;
   kind: "variable" | "binding";
@@ -124,8 +158,8 @@ interface NamePlace {
 export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): NamePlace[] {
   const vars = view.get("vars");
   const named = typeof vars === "object" && vars !== null && !Array.isArray(vars) ? Object.keys(vars) : [];
-  const listed = NAMED_LISTS.flatMap(([field, key]) =>
-    entriesAt(document, view.pathOf(field)).flatMap(({ path, entry }): NamePlace[] => {
+  const listed = NAMED_LISTS.flatMap(([[field, ...inner], key]) =>
+    entriesAt(document, [...view.pathOf(field!), ...inner]).flatMap(({ path, entry }): NamePlace[] => {
       const name = entry[key];
       return typeof name === "string" ? [{ name, kind: "binding", path: [...path, key] }] : [];
     }),

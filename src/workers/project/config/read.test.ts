@@ -98,6 +98,7 @@ test("a file with every field becomes a project", async (t) => {
       { type: "secret_text", name: "TOKEN", text: "s3cret" },
       { type: "secret_text", name: "OTHER", text: "x y" },
     ],
+    queueConsumers: [],
     missingBindings: [],
     requiredSecrets: [],
     localSecrets: ["TOKEN", "OTHER"],
@@ -277,7 +278,7 @@ wrangler.toml:11:11: error: "kv_namespaces[0].binding" should be a string, but i
 test("a named environment inherits settings but not bindings", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": `{ ${minimal}, "compatibility_flags": ["nodejs_compat"],
-  "vars": { "A": "top" }, "kv_namespaces": [{ "binding": "KV", "id": "k" }], "queues": { "producers": [{ "binding": "Q" }] },
+  "vars": { "A": "top" }, "kv_namespaces": [{ "binding": "KV", "id": "k" }], "vectorize": [{ "binding": "Q", "index_name": "q" }],
   "env": { "staging": { "vars": { "A": "staging" }, "limits": { "cpu_ms": 9 } }, "named": { "name": "other", "main": "src/two.ts", "vars": {}, "kv_namespaces": [] } } }`,
     "src/two.ts": "",
     ".dev.vars": "S=everyone",
@@ -301,7 +302,7 @@ test("a named environment inherits settings but not bindings", async (t) => {
     [named.name, named.main, named.bindings, named.warnings],
     ["other", join(root, "src/two.ts"), [{ type: "secret_text", name: "S", text: "everyone" }], []],
   );
-  assert.match(await refusal(root, { purpose: "deploy" }), /"queues": reelpost does not support Queues/);
+  assert.match(await refusal(root, { purpose: "deploy" }), /"vectorize": reelpost does not support Vectorize/);
   assert.equal(
     await refusal(root, { environment: "stagging" }),
     `wrangler.jsonc: 1 error
@@ -461,6 +462,10 @@ test("a worker may consist of assets only; their fields are checked", async (t) 
   assert.match(
     await refusal({ assets: { directory: "x", binding: "A" } }),
     /"assets.binding" is set, but there is no "main"/,
+  );
+  assert.match(
+    await refusal({ assets: { directory: "x" }, queues: { consumers: [{ queue: "q" }] } }),
+    /"queues.consumers" is set, but there is no "main"/,
   );
   assert.match(await refusal({ assets: {} }), /"assets.directory" is missing|assets.directory/);
   const main = "src/index.ts";

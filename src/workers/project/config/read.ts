@@ -26,6 +26,7 @@ import {
   perEnvironment,
 } from "./schema.ts";
 import { findMissingBindings } from "./missing-bindings.ts";
+import { makeConsumers } from "./queue-consumers.ts";
 import { readSecrets } from "./secrets.ts";
 
 export interface ReadProjectOptions {
@@ -96,6 +97,7 @@ export async function readProject({
       fields.main === undefined
         ? []
         : makeBindings(fields, { workerName: name, purpose, secrets: purpose === "dev" ? secrets : [] }),
+    queueConsumers: makeConsumers(fields),
     missingBindings: findMissingBindings(view),
     requiredSecrets: fields.secrets?.required ?? [],
     localSecrets: secrets.map((secret) => secret.name),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { parseNetwork } from "../../../kernel/networks.ts";
 import { HTML_HANDLING, NOT_FOUND_HANDLING } from "../../assets/config.ts";
+import { queueLimits } from "../../queues/limits.ts";
 import { RULE_TYPES } from "./rules.ts";
 
 /**
@@ -36,6 +37,15 @@ const date = z
   .meta({ description: "a date", fix: 'write it as "YYYY-MM-DD"' });
 
 const remote = z.boolean().optional();
+
+/** Valid in wrangler, but without effect on a self-hosted machine: accepted and ignored. */
+const passedOver = z.unknown().optional();
+
+const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
+  z
+    .array(item)
+    .optional()
+    .meta({ example: [example] });
 
 const sendEmail = z.strictObject({
   name: bindingName,
@@ -117,6 +127,45 @@ const analyticsDataset = z.strictObject({
   remote,
 });
 
+const queueName = z
+  .string()
+  .regex(/^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/)
+  .meta({
+    description: "a queue name",
+    example: "my-queue",
+    fix: 'use 1 to 63 letters, digits, "-" and "_", with a letter or digit at both ends',
+  });
+
+const whole = (min: number, max: number, example: number) =>
+  z.number().int().min(min).max(max).optional().meta({ example });
+const { delaySeconds, consumer: consumerLimits } = queueLimits;
+
+const queues = z.strictObject({
+  producers: listOf(
+    z.strictObject({
+      binding: bindingName,
+      queue: queueName.optional(),
+      delivery_delay: whole(0, delaySeconds, 60),
+      remote,
+    }),
+    { binding: "QUEUE", queue: "my-queue" },
+  ),
+  consumers: listOf(
+    z.strictObject({
+      queue: queueName,
+      type: z.literal("worker").optional(),
+      max_batch_size: whole(1, consumerLimits.batchSize.max, 10),
+      max_batch_timeout: whole(0, consumerLimits.maxWaitMs.max / 1000, 5),
+      max_retries: whole(0, consumerLimits.maxRetries.max, 3),
+      dead_letter_queue: queueName.optional(),
+      max_concurrency: z.number().int().min(1).max(consumerLimits.maxConcurrency.max).nullish().meta({ example: 5 }),
+      retry_delay: whole(0, delaySeconds, 60),
+      visibility_timeout_ms: passedOver,
+    }),
+    { queue: "my-queue" },
+  ),
+});
+
 const rule = z.strictObject({
   type: z.enum(RULE_TYPES),
   globs: z.array(z.string().min(1)).meta({ example: ["**/*.md"] }),
@@ -137,15 +186,6 @@ const assets = z.strictObject({
     .optional()
     .meta({ description: '"/"', fix: "put the files in a folder of that name in the assets directory" }),
 });
-
-/** Valid in wrangler, but without effect on a self-hosted machine: accepted and ignored. */
-const passedOver = z.unknown().optional();
-
-const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
-  z
-    .array(item)
-    .optional()
-    .meta({ example: [example] });
 
 /** Fields that a named environment inherits from the top level if unset. */
 export const inherited = {
@@ -232,6 +272,9 @@ export const perEnvironment = {
   kv_namespaces: listOf(kvNamespace, { binding: "KV", id: "my-kv" }),
   r2_buckets: listOf(r2Bucket, { binding: "BUCKET", bucket_name: "my-bucket" }),
   d1_databases: listOf(d1Database, { binding: "DB", database_id: "my-db" }),
+  queues: queues
+    .optional()
+    .meta({ example: { producers: [{ binding: "QUEUE", queue: "my-queue" }], consumers: [{ queue: "my-queue" }] } }),
   stream: z
     .strictObject({ binding: bindingName, remote })
     .nullish()
@@ -257,7 +300,6 @@ export const perEnvironment = {
 /** Bindings of the hosted platform that are not available here: field name to product name. Using one is an error. */
 export const UNSUPPORTED: Record<string, string> = {
   durable_objects: "Durable Objects",
-  queues: "Queues",
   ai: "Workers AI",
   ai_search: "AI Search",
   browser: "Browser Rendering",

@@ -45,6 +45,8 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "R2Bucket";
     case "d1":
       return "D1Database";
+    case "queue":
+      return "Queue";
     case "assets":
       return "Fetcher";
     case "stream":

@@ -3,9 +3,11 @@
 // class.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { NO_HANDLER, NO_SCHEDULED_HANDLER, dispatch, dispatchScheduled } from "./message.ts";
+import { NO_QUEUE_HANDLER, dispatchQueue } from "./queue-batch.ts";
 import { EVENT_HEADER, type RequestedEvent } from "./shared.ts";
 
-type Name = "email" | "scheduled";
+const MISSING = { email: NO_HANDLER, scheduled: NO_SCHEDULED_HANDLER, queue: NO_QUEUE_HANDLER };
+type Name = keyof typeof MISSING;
 type Handlers = Record<string, unknown>;
 type Exported = Handlers | (new (context: ExecutionContext, env: unknown) => Handlers);
 
@@ -18,7 +20,7 @@ async function handle(
 ): Promise<void> {
   const isClass = typeof exported === "function";
   const target = (isClass ? new exported(context, env) : exported) as Record<Name, Function> | undefined;
-  if (typeof target?.[name] !== "function") throw new Error(name === "email" ? NO_HANDLER : NO_SCHEDULED_HANDLER);
+  if (typeof target?.[name] !== "function") throw new Error(MISSING[name]);
   await (isClass ? target[name](event) : target[name](event, env, context));
 }
 
@@ -43,6 +45,8 @@ export const mailEntrypoint = (exported: Exported | undefined, options: { always
           return Response.json({ handlers: namesOf(exported) });
         case "scheduled":
           return dispatchScheduled(request, this.ctx, run("scheduled"), options);
+        case "queue":
+          return dispatchQueue(request, this.ctx, run("queue"), options);
         case null:
           return dispatch(request, this.ctx, run("email"), options);
       }

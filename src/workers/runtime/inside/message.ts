@@ -121,13 +121,16 @@ for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const)
 
 type Context = Pick<ExecutionContext, "waitUntil">;
 
-function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () => {}): void {
+/** Returns the count of sounds so far, for answerWith(). */
+export function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () => {}): number {
+  const before = sounds;
   const waitUntil = context.waitUntil.bind(context);
   context.waitUntil = (work) => {
     sounds++;
     hear(work);
     waitUntil(work);
   };
+  return before;
 }
 
 /** Runs the handler for one message and returns the outcome. */
@@ -138,9 +141,8 @@ export async function dispatch(
   { alwaysTail = false } = {},
 ): Promise<Response> {
   const verdict: Verdict = {};
-  const before = sounds;
   let pending = alwaysTail;
-  listenTo(context, () => (pending = true));
+  const before = listenTo(context, () => (pending = true));
   const answer = await run(async () => {
     const { meta, raw } = await open(request);
     await handle(new ForwardableMessage(meta, raw, verdict));
@@ -159,8 +161,7 @@ export async function dispatchScheduled(
   { alwaysTail = false } = {},
 ): Promise<Response> {
   const work: Promise<unknown>[] = [];
-  const before = sounds;
-  listenTo(context, (promise) => void work.push(promise));
+  const before = listenTo(context, (promise) => void work.push(promise));
   const { cron, scheduledTime } = JSON.parse(request.headers.get(META_HEADER)!) as {
     cron: string;
     scheduledTime: number;
@@ -177,13 +178,13 @@ export async function dispatchScheduled(
  * `silent` guarantees that no tail will follow, which is true if nothing was logged meanwhile; otherwise a marker line
  * in the log ensures that one does.
  */
-function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
+export function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
   const silent = sounds === before && !alwaysTail;
   if (!silent) debug(TAIL_MARK);
   return Response.json({ ...answer, silent });
 }
 
-async function run(
+export async function run(
   handle: () => unknown,
 ): Promise<{ outcome: "ok" } | { outcome: "exception"; exception: ReturnType<typeof describe> }> {
   try {

@@ -18,7 +18,7 @@ export const META_IN_BODY = "body";
 
 /** Selects an operation of the mail socket other than handling a message. */
 export const EVENT_HEADER = "x-reelpost-event";
-export type RequestedEvent = "scheduled" | "handlers";
+export type RequestedEvent = "scheduled" | "queue" | "handlers";
 
 /** Id of the invocation. The tail worker uses it to distinguish messages from requests. */
 export const DISPATCH_HEADER = "x-reelpost-dispatch";

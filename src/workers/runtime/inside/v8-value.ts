@@ -1,0 +1,286 @@
+// Reads a value in V8's serialization format (ValueSerializer, versions 13 to 15), the content type `v8` of queue
+// messages. workerd writes the format but gives no code access to its own reader.
+// https://chromium.googlesource.com/v8/v8/+/main/src/objects/value-serializer.cc
+
+const VERSION = 0xff;
+const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+const utf16 = new TextDecoder("utf-16le", { fatal: false, ignoreBOM: true });
+
+const VIEWS: Record<string, new (buffer: ArrayBuffer, offset: number, length: number) => ArrayBufferView> = {
+  b: Int8Array,
+  B: Uint8Array,
+  C: Uint8ClampedArray,
+  w: Int16Array,
+  W: Uint16Array,
+  d: Int32Array,
+  D: Uint32Array,
+  f: Float32Array,
+  F: Float64Array,
+  q: BigInt64Array,
+  Q: BigUint64Array,
+  "?": DataView,
+};
+
+const ERRORS: Record<string, ErrorConstructor> = {
+  E: EvalError,
+  R: RangeError,
+  F: ReferenceError,
+  S: SyntaxError,
+  T: TypeError,
+  U: URIError,
+};
+
+/** Flags of a regular expression in the order of their bits. */
+const REGEXP_FLAGS = "gimyusdv";
+/** Marks an absent element of an array. */
+const HOLE = Symbol("hole");
+
+/** Throws an Error for bytes that are not in this format, and for objects of the platform such as Request. */
+export function readV8Value(bytes: Uint8Array): unknown {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  /** Every object in the order of its first occurrence; a later occurrence refers to it by its index. */
+  const objects: unknown[] = [];
+  let at = 0;
+  let version = 0;
+  if (byte() !== VERSION || (version = varint()) < 13 || version > 15) throw bad("it has an unknown version");
+  return value();
+
+  function bad(reason: string): Error {
+    return new Error(`The message body cannot be deserialized as a v8 value: ${reason}`);
+  }
+
+  function byte(): number {
+    if (at >= bytes.length) throw bad("it is truncated");
+    return bytes[at++]!;
+  }
+
+  /** LEB128, at most 32 bits. */
+  function varint(): number {
+    let result = 0;
+    for (let shift = 0; ; shift += 7) {
+      const next = byte();
+      if (shift < 32) result += (next & 0x7f) * 2 ** shift;
+      if (next < 0x80) return result;
+    }
+  }
+
+  function slice(length: number): Uint8Array {
+    if (length > bytes.length - at) throw bad("it is truncated");
+    at += length;
+    return bytes.subarray(at - length, at);
+  }
+
+  function double(): number {
+    slice(8);
+    return view.getFloat64(at - 8, true);
+  }
+
+  function tag(): string {
+    let next = byte();
+    while (next === 0) next = byte();
+    return String.fromCharCode(next);
+  }
+
+  function peek(): string {
+    return at < bytes.length ? String.fromCharCode(bytes[at]!) : "";
+  }
+
+  function keep<Value>(object: Value): Value {
+    objects.push(object);
+    return object;
+  }
+
+  function value(): unknown {
+    const result = untyped(tag());
+    if (!(result instanceof ArrayBuffer) || peek() !== "V") return result;
+    at++;
+    return keep(viewOf(result));
+  }
+
+  function untyped(kind: string): unknown {
+    switch (kind) {
+      case "_":
+        return undefined;
+      case "0":
+        return null;
+      case "T":
+        return true;
+      case "F":
+        return false;
+      case "-":
+        return HOLE;
+      case "I": {
+        const number = varint();
+        return number % 2 === 0 ? number / 2 : -(number + 1) / 2;
+      }
+      case "U":
+        return varint();
+      case "N":
+        return double();
+      case "Z":
+        return bigint();
+      case '"':
+      case "c":
+      case "S":
+        return text(kind);
+      case "^": {
+        const id = varint();
+        if (id >= objects.length) throw bad("it refers to an unknown object");
+        return objects[id];
+      }
+      case "o":
+        return properties(keep({}), "{");
+      case "A":
+        return denseArray();
+      case "a": {
+        const array = keep([] as unknown[]);
+        array.length = varint();
+        properties(array, "@");
+        varint();
+        return array;
+      }
+      case "D":
+        return keep(new Date(double()));
+      case "y":
+        return keep(new Boolean(true));
+      case "x":
+        return keep(new Boolean(false));
+      case "n":
+        return keep(new Number(double()));
+      case "z":
+        return keep(Object(bigint()));
+      case "s":
+        return keep(new String(text(tag())));
+      case "R": {
+        const source = text(tag());
+        const bits = varint();
+        return keep(new RegExp(source, [...REGEXP_FLAGS].filter((_, bit) => (bits >> flagBit(bit)) & 1).join("")));
+      }
+      case ";":
+        return map();
+      case "'":
+        return set();
+      case "B":
+        return keep(new Uint8Array(slice(varint())).buffer);
+      case "~": {
+        const [length, maxByteLength] = [varint(), varint()];
+        if (maxByteLength < length || maxByteLength > MAX_RESIZABLE) throw bad("it has an invalid buffer");
+        const buffer = new ArrayBuffer(length, { maxByteLength } as never);
+        new Uint8Array(buffer).set(slice(length));
+        return keep(buffer);
+      }
+      case "r":
+        return error();
+      case "\\":
+        throw bad("it contains an object of the platform; send plain objects");
+      default:
+        throw bad(`it contains the unknown type ${JSON.stringify(kind)}`);
+    }
+  }
+
+  function bigint(): bigint {
+    const bits = varint();
+    let result = 0n;
+    for (const digit of slice(bits >> 1).toReversed()) result = (result << 8n) | BigInt(digit);
+    return bits & 1 ? -result : result;
+  }
+
+  function text(kind: string): string {
+    const part = slice(varint());
+    if (kind === "S") return utf8.decode(part);
+    if (kind === "c") return twoByte(part);
+    if (kind !== '"') throw bad("a text is expected");
+    // Not a TextDecoder: "latin1" there means windows-1252.
+    let result = "";
+    for (let from = 0; from < part.length; from += 8192)
+      result += String.fromCharCode(...part.subarray(from, from + 8192));
+    return result;
+  }
+
+  /** Lone surrogates are kept, which a TextDecoder would replace. */
+  function twoByte(part: Uint8Array): string {
+    const decoded = utf16.decode(part);
+    if (!decoded.includes("\ufffd")) return decoded;
+    let result = "";
+    for (let from = 0; from + 1 < part.length; from += 2)
+      result += String.fromCharCode(part[from]! | (part[from + 1]! << 8));
+    return result;
+  }
+
+  function properties<Target extends object>(target: Target, end: string): Target {
+    for (;;) {
+      const kind = tag();
+      if (kind === end) {
+        varint();
+        return target;
+      }
+      const key = untyped(kind);
+      if (typeof key !== "string" && typeof key !== "number") throw bad("a property has an invalid name");
+      // Defined rather than assigned: `__proto__` is an ordinary name here.
+      Object.defineProperty(target, key, { value: value(), writable: true, enumerable: true, configurable: true });
+    }
+  }
+
+  function denseArray(): unknown[] {
+    const length = varint();
+    if (length > bytes.length - at) throw bad("it is truncated");
+    const array = keep([] as unknown[]);
+    array.length = length;
+    for (let i = 0; i < length; i++) {
+      const element = value();
+      if (element !== HOLE) array[i] = element;
+    }
+    properties(array, "$");
+    varint();
+    return array;
+  }
+
+  function map(): Map<unknown, unknown> {
+    const result = keep(new Map<unknown, unknown>());
+    while (peek() !== ":") result.set(value(), value());
+    at++;
+    varint();
+    return result;
+  }
+
+  function set(): Set<unknown> {
+    const result = keep(new Set<unknown>());
+    while (peek() !== ",") result.add(value());
+    at++;
+    varint();
+    return result;
+  }
+
+  function viewOf(buffer: ArrayBuffer): ArrayBufferView {
+    const View = VIEWS[String.fromCharCode(byte())];
+    const [offset, length] = [varint(), varint()];
+    if (version >= 14) varint();
+    if (View === undefined || offset + length > buffer.byteLength) throw bad("it has an invalid view");
+    const { BYTES_PER_ELEMENT: size = 1 } = View as { BYTES_PER_ELEMENT?: number };
+    return new View(buffer, offset, length / size);
+  }
+
+  function error(): Error {
+    const id = objects.push(undefined) - 1;
+    let Kind: ErrorConstructor = Error;
+    let [message, stack]: [string?, string?] = [];
+    let cause: { cause: unknown } | undefined;
+    for (;;) {
+      const part = String.fromCharCode(varint());
+      if (part === ".") break;
+      if (part === "m") message = text(tag());
+      else if (part === "s") stack = text(tag());
+      else if (part === "c") cause = { cause: value() };
+      else Kind = ERRORS[part] ?? Error;
+    }
+    const result = new Kind(message, cause);
+    Object.defineProperty(result, "stack", { value: stack, writable: true, configurable: true });
+    objects[id] = result;
+    return result;
+  }
+}
+
+const MAX_RESIZABLE = 16 * 1024 * 1024;
+
+/** V8 numbers the flags g i m y u s, then the internal `l`, then d and v. */
+const flagBit = (index: number) => (index < 6 ? index : index + 1);

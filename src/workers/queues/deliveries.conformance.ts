@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { describe, test, type TestContext } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { systemClock } from "../../kernel/index.ts";
+import type { NewQueueConsumer } from "./index.ts";
+import { ACCOUNT, createFakeWorker, json, OK, startQueues, valueOf } from "./queues.testing.ts";
+
+/** The delivery of messages to workers on every database engine. */
+export function deliveriesConformance(engine: TestEngine): void {
+  describe("deliveries", () => {
+    async function start(t: TestContext, consumer: Partial<NewQueueConsumer> = {}) {
+      const scope = { after: (end: () => Promise<void>) => t.after(end) };
+      const fixture = await startQueues(engine, scope, { ...systemClock, advance: () => {} });
+      const { id } = await fixture.queues.create(ACCOUNT, "jobs");
+      await fixture.queues.addConsumer(ACCOUNT, id, { type: "worker", script: "w", maxWaitMs: 0, ...consumer });
+      const queue = (await fixture.queues.get(ACCOUNT, id))!;
+      const worker = createFakeWorker();
+      const deliver = (store = fixture as typeof fixture | Awaited<ReturnType<typeof fixture.another>>) => {
+        const deliveries = store.deliver(worker.dispatch, { pollMs: 20, leaseMs: 600 });
+        t.after(() => deliveries.close());
+        return deliveries;
+      };
+      return { ...fixture, queue, worker, deliver };
+    }
+
+    test("a batch is full, or its first message has waited long enough", async (t) => {
+      const { messages, queue, worker, deliver } = await start(t, { batchSize: 2, maxWaitMs: 300 });
+      deliver();
+      const sent = Date.now();
+      await messages.send(queue, [json(1), json(2), json(3)]);
+      const full = await worker.next();
+      assert.deepEqual([full.batch.messages.map(valueOf), full.batch.queue], [[1, 2], "jobs"]);
+      full.answer(OK);
+      const rest = await worker.next();
+      assert.deepEqual(rest.batch.messages.map(valueOf), [3]);
+      assert.ok(Date.now() - sent >= 300);
+      rest.answer(OK);
+    });
+
+    test("individual decisions precede those about the batch, which precede the outcome", async (t) => {
+      const { messages, queue, worker, deliver } = await start(t, { batchSize: 4 });
+      await messages.send(queue, [json("ack"), json("retry"), json("rest"), json("more")]);
+      deliver();
+      const first = await worker.next();
+      const [ack, retry] = first.batch.messages.map(({ id }) => id);
+      first.answer({ ...OK, outcome: "exception", ackAll: true, acks: [ack!], retries: [{ id: retry! }] });
+      const second = await worker.next();
+      assert.deepEqual(
+        second.batch.messages.map((each) => [valueOf(each), each.attempts]),
+        [["retry", 2]],
+      );
+      second.answer({ ...OK, retryAll: {} });
+      const third = await worker.next();
+      assert.deepEqual(
+        third.batch.messages.map((each) => [valueOf(each), each.attempts]),
+        [["retry", 3]],
+      );
+      third.answer(OK);
+    });
+
+    test("a batch whose worker could not be started is delivered again without counting", async (t) => {
+      const { messages, queue, worker, deliver } = await start(t, { maxRetries: 0 });
+      await messages.send(queue, [json("kept")]);
+      deliver();
+      (await worker.next()).answer({ ...OK, outcome: "exception", started: false });
+      const { batch, answer } = await worker.next();
+      assert.deepEqual(
+        batch.messages.map((each) => [valueOf(each), each.attempts]),
+        [["kept", 1]],
+      );
+      answer(OK);
+    });
+
+    test("at most max_concurrency batches run concurrently, in one process of several", async (t) => {
+      const { messages, queue, worker, deliver, another } = await start(t, { batchSize: 1, maxConcurrency: 2 });
+      deliver();
+      deliver(await another());
+      await messages.send(
+        queue,
+        Array.from({ length: 6 }, (_, n) => json(n)),
+      );
+      const seen: unknown[] = [];
+      for (let i = 0; i < 6; i++) {
+        assert.ok(worker.waiting <= 2, `${worker.waiting} batches wait`);
+        const { batch, answer } = await worker.next();
+        seen.push(...batch.messages.map(valueOf));
+        answer(OK);
+      }
+      assert.deepEqual(seen.sort(), [0, 1, 2, 3, 4, 5]);
+    });
+
+    test("a paused queue delivers nothing until it is resumed", async (t) => {
+      const { queues, messages, queue, worker, deliver } = await start(t);
+      await queues.update(ACCOUNT, queue.id, { settings: { deliveryPaused: true } });
+      deliver();
+      await messages.send(queue, [json("one")]);
+      const other = await queues.create(ACCOUNT, "other");
+      await queues.addConsumer(ACCOUNT, other.id, { type: "worker", script: "w", maxWaitMs: 0 });
+      await messages.send(other, [json("other")]);
+      const first = await worker.next();
+      assert.deepEqual([first.batch.queue, worker.waiting], ["other", 0]);
+      first.answer(OK);
+      await queues.update(ACCOUNT, queue.id, { settings: { deliveryPaused: false } });
+      (await worker.next()).answer(OK);
+    });
+
+    test("another process takes over when the lease of a dead one has expired", async (t) => {
+      const { messages, queue, db, worker, deliver, another } = await start(t);
+      await messages.send(queue, [json("survivor")]);
+      const dead = Date.now() + 400;
+      const tables = db.tables<{
+        queue_consumers: { owner: string; owner_until: number };
+        queue_messages: { token: string; due_at: number; attempts: number };
+      }>();
+      await db.write(tables.updateTable("queue_consumers").set({ owner: "dead", owner_until: dead }));
+      await db.write(tables.updateTable("queue_messages").set({ token: "dead", due_at: dead, attempts: 1 }));
+      // SQLite is used by one process at a time, which ends the leases of its earlier run.
+      const alone = engine.name === "sqlite";
+      deliver(alone ? undefined : await another());
+      const { batch, answer } = await worker.next();
+      assert.deepEqual(
+        batch.messages.map(({ attempts }) => attempts),
+        [alone ? 1 : 2],
+      );
+      assert.ok(alone || Date.now() >= dead);
+      answer(OK);
+    });
+
+    test("a lease is renewed while the handler runs, so that its batch is delivered once", async (t) => {
+      const { messages, queue, db, worker, deliver } = await start(t);
+      await messages.send(queue, [json("slow")]);
+      deliver();
+      const { answer } = await worker.next();
+      const leases = db.tables<{ queue_messages: { due_at: number } }>().selectFrom("queue_messages").select("due_at");
+      const until = async () => (await db.read(leases))[0]!.due_at;
+      const first = await until();
+      while ((await until()) <= first + 600) await systemClock.sleep(20);
+      assert.equal(worker.waiting, 0);
+      answer(OK);
+    });
+  });
+}

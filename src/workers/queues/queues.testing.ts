@@ -1,0 +1,69 @@
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { createManualClock, randomIds, silentLog, type Clock, type UserError } from "../../kernel/index.ts";
+import { createLocalEvents, type Db, type Events } from "../../store/index.ts";
+import type { QueueBatch, QueueOutcome } from "../runtime/port.ts";
+import { createQueueStore, queueMigrations, type NewQueueMessage, type QueueStore } from "./index.ts";
+
+export const ACCOUNT = "a".repeat(32);
+
+interface QueuesFixture extends QueueStore {
+  db: Db;
+  events: Events;
+  clock: Clock & { advance(ms: number): void };
+  /** A second process on the same database. */
+  another(): Promise<QueueStore>;
+}
+
+export async function startQueues(
+  engine: TestEngine,
+  scope: { after(end: () => Promise<void>): void },
+  clock = createManualClock(1_800_000_000_000),
+): Promise<QueuesFixture> {
+  const { db, another } = await engine.open(scope, queueMigrations);
+  const events = createLocalEvents({ log: silentLog });
+  scope.after(() => events.close());
+  const shared = { events, clock, ids: randomIds, log: silentLog };
+  return {
+    ...createQueueStore({ db, ...shared }),
+    db,
+    events,
+    clock,
+    another: async () => createQueueStore({ db: await another(), ...shared }),
+  };
+}
+
+export const json = (value: unknown, delay?: number): NewQueueMessage => ({
+  contentType: "json",
+  body: Buffer.from(JSON.stringify(value)),
+  delay,
+});
+
+export const valueOf = ({ body }: { body: Uint8Array }): unknown => JSON.parse(Buffer.from(body).toString());
+
+export const refused = (kind: string) => (error: UserError) => {
+  if (error.kind !== kind) throw error;
+  return true;
+};
+
+export const OK: QueueOutcome = { outcome: "ok", started: true, ackAll: false, acks: [], retries: [] };
+
+/** A worker whose batches the test takes one by one and answers. */
+export function createFakeWorker() {
+  const waiting: { batch: QueueBatch; answer: (outcome: QueueOutcome) => void }[] = [];
+  let arrived = Promise.withResolvers<void>();
+  return {
+    dispatch: (_ref: unknown, batch: QueueBatch) =>
+      new Promise<QueueOutcome>((answer) => {
+        waiting.push({ batch, answer });
+        arrived.resolve();
+      }),
+    get waiting() {
+      return waiting.length;
+    },
+    /** Resolves with the next batch, and the function that ends it. */
+    async next() {
+      for (; waiting.length === 0; await arrived.promise) arrived = Promise.withResolvers();
+      return waiting.shift()!;
+    },
+  };
+}

@@ -24,6 +24,7 @@ import { emailDatasets } from "./routes/graphql/email-datasets.ts";
 import { graphqlRoutes } from "./routes/graphql/routes.ts";
 import { kvRoutes } from "./routes/kv/routes.ts";
 import { membershipRoutes } from "./routes/memberships.ts";
+import { queuesRoutes } from "./routes/queues/routes.ts";
 import { r2Routes } from "./routes/r2/routes.ts";
 import { streamRoutes } from "./routes/stream/index.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
@@ -121,7 +122,7 @@ function routesOf(
     scripts,
     assets,
     tails,
-    bindings: { kv, r2, d1, analytics },
+    bindings: { kv, r2, d1, queue, analytics },
     mail,
     stream,
     lookups,
@@ -139,6 +140,7 @@ function routesOf(
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, clock }),
+    ...queuesRoutes({ queues: queue.queues, messages: queue.messages, scripts }),
     ...d1Routes({
       list: d1.list,
       databases: d1.databases,

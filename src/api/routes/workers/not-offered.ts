@@ -10,9 +10,6 @@ const writingRoutes = { tag: "Workers", permission: "Workers Routes Write" } as 
 
 type Access = typeof reading | typeof writing | typeof readingRoutes | typeof writingRoutes;
 
-const QUEUES = "/accounts/{account_id}/queues";
-const WITHOUT_QUEUES =
-  "Remove the queues from the configuration. Use ctx.waitUntil() for work after the response, and cron triggers for scheduled work.";
 const ADDRESS =
   "Workers are available at a host name under the account's subdomain: set `workers_dev` to true, and map other hosts with a proxy in front of the server.";
 
@@ -61,13 +58,6 @@ export const unsupportedRoutes = (): Route[] => [
     "Routes",
     ADDRESS,
   ),
-  // An error instead of an empty list, which would lead users to create a queue and fail.
-  refusal(
-    { id: "queues-list", method: "get", path: QUEUES, summary: "List Queues", ...reading },
-    "Queues",
-    WITHOUT_QUEUES,
-  ),
-  refusal({ id: "queues-create", method: "post", path: QUEUES, summary: "Create Queue" }, "Queues", WITHOUT_QUEUES),
 
   // Clients whose configuration contains no routes replace the list with an empty one.
   route(
@@ -104,7 +94,7 @@ const emptyList = (id: string, path: string, summary: string, access: typeof rea
 const refusal = (
   operation: {
     id: string;
-    method: "get" | "post" | "put";
+    method: "post" | "put";
     path: string;
     summary: string;
     tag?: string;

@@ -1,0 +1,129 @@
+import { z } from "@hono/zod-openapi";
+import { queueErrors, type NewQueueConsumer } from "../../../workers/index.ts";
+import { answer, route, type Route } from "../../operation.ts";
+import { consumerShape, QUEUE, queueOf, reading, shownConsumer, writing, type QueueRouteDeps } from "./shapes.ts";
+
+const CONSUMERS = `${QUEUE}/consumers`;
+const CONSUMER = `${CONSUMERS}/{consumer_id}`;
+
+const number = z.number().nullish();
+const sentConsumer = z.looseObject({
+  type: z.enum(["worker", "http_pull"]),
+  script_name: z.string().optional(),
+  dead_letter_queue: z.string().nullish(),
+  settings: z
+    .looseObject({
+      batch_size: number,
+      max_concurrency: number,
+      max_retries: number,
+      max_wait_time_ms: number,
+      retry_delay: number,
+      visibility_timeout_ms: number,
+    })
+    .nullish(),
+});
+
+/** Adds, changes and removes the consumer of a queue. */
+export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
+  /** Throws consumerScriptMissing. */
+  async function consumerOf(account: string, sent: z.infer<typeof sentConsumer>): Promise<NewQueueConsumer> {
+    const { type, script_name: script, dead_letter_queue: deadLetterQueue, settings } = sent;
+    if (type === "worker" && (script === undefined || (await scripts.get(account, script)) === undefined))
+      throw queueErrors.consumerScriptMissing({ script: script ?? "without script_name" });
+    return {
+      type,
+      script,
+      deadLetterQueue: deadLetterQueue || undefined,
+      batchSize: settings?.batch_size ?? undefined,
+      maxWaitMs: settings?.max_wait_time_ms ?? undefined,
+      maxRetries: settings?.max_retries ?? undefined,
+      maxConcurrency: settings?.max_concurrency ?? undefined,
+      retryDelay: settings?.retry_delay ?? undefined,
+      visibilityMs: settings?.visibility_timeout_ms ?? undefined,
+    };
+  }
+
+  return [
+    route(
+      {
+        ...reading,
+        id: "queues-list-consumers",
+        method: "get",
+        path: CONSUMERS,
+        summary: "List Queue Consumers",
+        result: z.array(consumerShape),
+      },
+      async ({ params }) => {
+        const queue = await queueOf(queues, params);
+        return answer(queue.consumer === undefined ? [] : [shownConsumer(queue, queue.consumer)]);
+      },
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-create-consumer",
+        method: "post",
+        path: CONSUMERS,
+        summary: "Create a Queue Consumer",
+        body: sentConsumer,
+        result: consumerShape,
+      },
+      async ({ params, body }) => {
+        const account = params.account_id!;
+        const queue = await queueOf(queues, params);
+        return answer(
+          shownConsumer(queue, await queues.addConsumer(account, queue.id, await consumerOf(account, body))),
+        );
+      },
+    ),
+    route(
+      {
+        ...reading,
+        id: "queues-get-consumer",
+        method: "get",
+        path: CONSUMER,
+        summary: "Get Queue Consumer",
+        result: consumerShape,
+      },
+      async ({ params }) => {
+        const queue = await queueOf(queues, params);
+        if (queue.consumer?.id !== params.consumer_id)
+          throw queueErrors.consumerMissing({ queue: queue.name, consumer: params.consumer_id });
+        return answer(shownConsumer(queue, queue.consumer!));
+      },
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-update-consumer",
+        method: "put",
+        path: CONSUMER,
+        summary: "Update Queue Consumer",
+        body: sentConsumer,
+        result: consumerShape,
+      },
+      async ({ params, body }) => {
+        const account = params.account_id!;
+        const queue = await queueOf(queues, params);
+        const consumer = await consumerOf(account, body);
+        return answer(
+          shownConsumer(queue, await queues.replaceConsumer(account, queue.id, params.consumer_id!, consumer)),
+        );
+      },
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-delete-consumer",
+        method: "delete",
+        path: CONSUMER,
+        summary: "Delete Queue Consumer",
+        result: z.null(),
+      },
+      async ({ params }) => {
+        await queues.removeConsumer(params.account_id!, params.queue_id!, params.consumer_id!);
+        return answer(null);
+      },
+    ),
+  ];
+}

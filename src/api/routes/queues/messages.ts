@@ -1,0 +1,228 @@
+import { z } from "@hono/zod-openapi";
+import {
+  queueErrors,
+  queueLimits,
+  type NewQueueMessage,
+  type QueueMessage,
+  type QueueMessages,
+  type Queues,
+} from "../../../workers/index.ts";
+import { answer, route, type Route } from "../../operation.ts";
+import { metricsShape, QUEUE, queueOf, queueShape, reading, shownMetrics, shownQueue, writing } from "./shapes.ts";
+import type { QueueRouteDeps } from "./shapes.ts";
+
+export interface MessageRouteDeps extends QueueRouteDeps {
+  messages: QueueMessages;
+  queues: Queues;
+}
+
+const MESSAGES = `${QUEUE}/messages`;
+const seconds = z.number().nullish();
+const sentMessage = z.object({
+  body: z.unknown(),
+  content_type: z.enum(["json", "text", "bytes"]).optional(),
+  delay_seconds: seconds,
+});
+const batchSize = z.number().int().min(1).max(queueLimits.pull.batchSize.max).nullish();
+const { visibilityMs } = queueLimits.consumer;
+const metadata = z.object({ metrics: metricsShape });
+const messageShape = z.looseObject({
+  id: z.string(),
+  body: z.string(),
+  timestamp_ms: z.number().int(),
+  attempts: z.number().int(),
+  metadata: z.record(z.string(), z.string()),
+});
+
+function messageOf({ body, content_type = "json", delay_seconds }: z.infer<typeof sentMessage>): NewQueueMessage {
+  const delay = delay_seconds ?? undefined;
+  if (content_type === "json") {
+    if (body === undefined) throw queueErrors.badMessage({ reason: "it has no body", fix: 'Send { "body": … }.' });
+    return { contentType: "json", body: Buffer.from(JSON.stringify(body)), delay };
+  }
+  if (typeof body !== "string")
+    throw queueErrors.badMessage({
+      reason: `its body is not a string, and its content_type is ${content_type}`,
+      fix: 'Send a string, or use the content_type "json".',
+    });
+  return { contentType: content_type, body: Buffer.from(body, content_type === "bytes" ? "base64" : "utf8"), delay };
+}
+
+/** Bodies other than text are in base64. */
+const shownMessage = ({ id, contentType, body, sentAt, attempts }: QueueMessage) => ({
+  id,
+  body: Buffer.from(body).toString(contentType === "text" ? "utf8" : "base64"),
+  timestamp_ms: sentAt.getTime(),
+  attempts,
+  metadata: { "CF-Content-Type": contentType },
+});
+
+/** Sends, pulls, acknowledges and purges messages. */
+export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): Route[] {
+  return [
+    route(
+      {
+        ...writing,
+        id: "queues-push-message",
+        method: "post",
+        path: MESSAGES,
+        summary: "Push Message",
+        body: sentMessage,
+        result: z.object({ metadata }),
+      },
+      async ({ params, body }) => {
+        const metrics = await messages.send(await queueOf(queues, params), [messageOf(body)]);
+        return answer({ metadata: { metrics: shownMetrics(metrics) } });
+      },
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-push-messages",
+        method: "post",
+        path: `${MESSAGES}/batch`,
+        summary: "Push Message Batch",
+        body: z.object({ messages: z.array(sentMessage), delay_seconds: seconds }),
+        result: z.object({ metadata }),
+      },
+      async ({ params, body: { messages: sent, delay_seconds } }) => {
+        const batch = sent.map((message) =>
+          messageOf({ ...message, delay_seconds: message.delay_seconds ?? delay_seconds }),
+        );
+        return answer({
+          metadata: { metrics: shownMetrics(await messages.send(await queueOf(queues, params), batch)) },
+        });
+      },
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-pull-messages",
+        method: "post",
+        path: `${MESSAGES}/pull`,
+        summary: "Pull Queue Messages",
+        body: z.object({
+          batch_size: batchSize,
+          visibility_timeout_ms: z.number().int().min(visibilityMs.min).max(visibilityMs.max).nullish(),
+          /** Its name in earlier versions of the documentation. */
+          visibility_timeout: z.number().int().min(visibilityMs.min).max(visibilityMs.max).nullish(),
+        }),
+        bodyOptional: true,
+        result: z.object({
+          message_backlog_count: z.number().int(),
+          messages: z.array(messageShape.extend({ lease_id: z.string() })),
+          metadata,
+        }),
+      },
+      async ({ params, body }) => {
+        const queue = await queueOf(queues, params);
+        const pulled = await messages.pull(queue, {
+          batchSize: body.batch_size ?? undefined,
+          visibilityMs: body.visibility_timeout_ms ?? body.visibility_timeout ?? undefined,
+        });
+        const metrics = await messages.metrics(queue);
+        return answer({
+          message_backlog_count: metrics.backlogCount,
+          messages: pulled.map((message) => ({ ...shownMessage(message), lease_id: message.leaseId })),
+          metadata: { metrics: shownMetrics(metrics) },
+        });
+      },
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-ack-messages",
+        method: "post",
+        path: `${MESSAGES}/ack`,
+        summary: "Acknowledge + Retry Queue Messages",
+        body: z.object({
+          acks: z
+            .array(z.object({ lease_id: z.string() }))
+            .max(1000)
+            .nullish(),
+          retries: z
+            .array(z.object({ lease_id: z.string(), delay_seconds: seconds }))
+            .max(1000)
+            .nullish(),
+        }),
+        result: z.object({
+          ackCount: z.number().int(),
+          retryCount: z.number().int(),
+          warnings: z.record(z.string(), z.string()),
+        }),
+      },
+      async ({ params, body: { acks, retries } }) => {
+        const settled = await messages.settle(
+          await queueOf(queues, params),
+          (acks ?? []).map(({ lease_id }) => lease_id),
+          (retries ?? []).map(({ lease_id, delay_seconds }) => ({
+            leaseId: lease_id,
+            delay: delay_seconds ?? undefined,
+          })),
+        );
+        return answer({ ackCount: settled.acknowledged, retryCount: settled.retried, warnings: settled.warnings });
+      },
+    ),
+    route(
+      {
+        ...reading,
+        id: "queues-peek-messages",
+        method: "post",
+        path: `${MESSAGES}/peek`,
+        summary: "Peek Queue Messages",
+        body: z.object({ batch_size: batchSize }),
+        bodyOptional: true,
+        result: z.object({ messages: z.array(messageShape) }),
+      },
+      async ({ params, body: { batch_size } }) => {
+        const found = await messages.peek(
+          await queueOf(queues, params),
+          batch_size ?? queueLimits.pull.batchSize.default,
+        );
+        return answer({ messages: found.map((message) => ({ ...shownMessage(message), ref: message.id })) });
+      },
+    ),
+    route(
+      {
+        ...reading,
+        id: "queues-get-metrics",
+        method: "get",
+        path: `${QUEUE}/metrics`,
+        summary: "Get Queue Metrics",
+        result: metricsShape,
+      },
+      async ({ params }) => answer(shownMetrics(await messages.metrics(await queueOf(queues, params)))),
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-purge",
+        method: "post",
+        path: `${QUEUE}/purge`,
+        summary: "Purge Queue",
+        body: z.object({ delete_messages_permanently: z.boolean().optional() }),
+        result: queueShape,
+      },
+      async ({ params, body }) => {
+        if (body.delete_messages_permanently !== true) throw queueErrors.purgeUnconfirmed();
+        await messages.purge(await queueOf(queues, params));
+        return answer(shownQueue(await queueOf(queues, params), await scripts.queueProducers(params.account_id!)));
+      },
+    ),
+    route(
+      {
+        ...reading,
+        id: "queues-purge-get",
+        method: "get",
+        path: `${QUEUE}/purge`,
+        summary: "Get Queue Purge Status",
+        result: z.object({ completed: z.string(), started_at: z.string().optional() }),
+      },
+      async ({ params }) => {
+        const { purgedAt } = await queueOf(queues, params);
+        // The response to a purge is sent when it has completed.
+        return answer({ completed: "true", ...(purgedAt !== undefined && { started_at: purgedAt.toISOString() }) });
+      },
+    ),
+  ];
+}

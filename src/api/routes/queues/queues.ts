@@ -1,0 +1,98 @@
+import { z } from "@hono/zod-openapi";
+import type { Queue, QueueSettings } from "../../../workers/index.ts";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { QUEUE, QUEUES, queueOf, queueShape, reading, shownQueue, writing, type QueueRouteDeps } from "./shapes.ts";
+
+const settings = z
+  .object({
+    delivery_delay: z.number().nullish(),
+    delivery_paused: z.boolean().nullish(),
+    message_retention_period: z.number().nullish(),
+  })
+  .nullish();
+const jurisdiction = z.enum(["eu", "us", "fedramp"]).nullish();
+/** Some clients send a whole queue back. */
+const change = z.looseObject({ queue_name: z.string().optional(), settings, jurisdiction });
+const names = z.union([z.string().transform((name) => [name]), z.array(z.string()).max(1000)]).optional();
+
+function settingsOf(sent: z.infer<typeof settings>, where: z.infer<typeof jurisdiction>): Partial<QueueSettings> {
+  return {
+    ...(typeof sent?.delivery_delay === "number" && { deliveryDelay: sent.delivery_delay }),
+    ...(typeof sent?.delivery_paused === "boolean" && { deliveryPaused: sent.delivery_paused }),
+    ...(typeof sent?.message_retention_period === "number" && { retention: sent.message_retention_period }),
+    ...(typeof where === "string" && { jurisdiction: where }),
+  };
+}
+
+/** Creates, lists, changes and deletes queues. */
+export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
+  const shown = async (account: string, queue: Queue) => shownQueue(queue, await scripts.queueProducers(account));
+
+  const updateRoute = (id: string, method: "put" | "patch"): Route =>
+    route(
+      { ...writing, id, method, path: QUEUE, summary: "Update Queue", body: change, result: queueShape },
+      async ({ params, body }) =>
+        answer(
+          await shown(
+            params.account_id!,
+            await queues.update(params.account_id!, params.queue_id!, {
+              ...(body.queue_name !== undefined && { name: body.queue_name }),
+              settings: settingsOf(body.settings, body.jurisdiction),
+            }),
+          ),
+        ),
+    );
+
+  return [
+    route(
+      {
+        ...reading,
+        id: "queues-list",
+        method: "get",
+        path: QUEUES,
+        summary: "List Queues",
+        query: z.object({ ...pageQuery({ perPage: 100 }), name: names }),
+        result: z.array(queueShape),
+      },
+      async ({ params, query }) => {
+        const page = pageRequest(query);
+        const producers = await scripts.queueProducers(params.account_id!);
+        return pageAnswer(await queues.list(params.account_id!, page, query.name), page, (queue) =>
+          shownQueue(queue, producers),
+        );
+      },
+    ),
+    route(
+      {
+        ...writing,
+        id: "queues-create",
+        method: "post",
+        path: QUEUES,
+        summary: "Create Queue",
+        body: change.extend({ queue_name: z.string() }),
+        result: queueShape,
+      },
+      async ({ params, body }) =>
+        answer(
+          await shown(
+            params.account_id!,
+            await queues.create(params.account_id!, body.queue_name, settingsOf(body.settings, body.jurisdiction)),
+          ),
+        ),
+    ),
+    route(
+      { ...reading, id: "queues-get", method: "get", path: QUEUE, summary: "Get Queue", result: queueShape },
+      async ({ params }) => answer(await shown(params.account_id!, await queueOf(queues, params))),
+    ),
+    updateRoute("queues-update", "put"),
+    updateRoute("queues-update-partial", "patch"),
+    route(
+      { ...writing, id: "queues-delete", method: "delete", path: QUEUE, summary: "Delete Queue", result: z.null() },
+      async ({ params }) => {
+        await queues.delete(params.account_id!, params.queue_id!);
+        return answer(null);
+      },
+    ),
+  ];
+}

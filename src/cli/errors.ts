@@ -63,6 +63,12 @@ export const commandErrors = defineErrors("cli", {
     message: "{name} requires secrets that are not set on the server: {missing}.",
     fix: "Set them first: reelpost secret put {first}",
   },
+  queueMissing: {
+    code: "E_QUEUE_MISSING",
+    http: 404,
+    message: "The queue {queue} does not exist on the server.",
+    fix: "Create it: reelpost queues create {queue}",
+  },
   tailLost: {
     code: "E_TAIL_LOST",
     http: 503,

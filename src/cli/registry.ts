@@ -85,6 +85,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => (await import("./commands/d1.ts")).d1Commands,
   },
   {
+    name: "queues",
+    summary: "queues and their consumers",
+    verbs: ["create", "list", "info", "update", "pause-delivery", "resume-delivery", "purge", "delete", "consumer"],
+    load: async () => (await import("./commands/queues.ts")).queuesCommands,
+  },
+  {
     name: "zone",
     summary: "domains",
     verbs: ["create", "list", "delete", "export"],

@@ -2,6 +2,7 @@ import { formatMs, formatSize } from "../../kernel/text.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { mailAddress, setAddress } from "../deploy/address.ts";
 import { setAddresses } from "../deploy/addresses.ts";
+import { setConsumers } from "../deploy/consumers.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
@@ -61,6 +62,7 @@ start changes nothing. Secrets on the server are kept.`,
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined)
         await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
+      await setConsumers(connection, project.queueConsumers);
       // Without configured addresses, existing rules are left unchanged: they may have been created manually.
       const routed =
         project.addresses.length === 0 ? undefined : await setAddresses(connection, uploaded.tag, project.addresses);
@@ -83,6 +85,7 @@ start changes nothing. Secrets on the server are kept.`,
         first: secrets === undefined,
         ...sizes(prepared),
         crons: crons ?? null,
+        ...(project.queueConsumers.length > 0 && { consumes: project.queueConsumers.map(({ queue }) => queue) }),
         ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }),
         startup_ms: uploaded.startup_time_ms,
         bindings: shown(prepared),
@@ -99,6 +102,7 @@ start changes nothing. Secrets on the server are kept.`,
             ["version", result.version_id],
             ["address", isReachable ? url : undefined],
             ["mail to", mailTo === "" ? undefined : mailTo],
+            ["consumes", project.queueConsumers.map(({ queue }) => queue).join(", ") || undefined],
             ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")],
           ],
           paint,

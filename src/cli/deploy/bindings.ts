@@ -26,6 +26,7 @@ const TYPES: Record<string, string> = {
   kv_namespace: "KV namespace",
   r2_bucket: "R2 bucket",
   d1: "D1 database",
+  queue: "queue",
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
@@ -50,6 +51,8 @@ function valueOf(shown: ShownBinding): string {
       return binding.bucket_name;
     case "d1":
       return binding.id;
+    case "queue":
+      return binding.queue_name;
     case "stream":
       return "the account's videos";
     case "analytics_engine":

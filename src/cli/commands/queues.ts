@@ -1,0 +1,241 @@
+import { collectItems, pagesOf } from "../api/lists.ts";
+import { at } from "../api/paths.ts";
+import { confirm } from "../ask.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import { consumerShown, findQueue, settingsOf, type RemoteQueue } from "../queues/remote.ts";
+import { facts, moment, plural, printResult, table } from "../print.ts";
+import { storageOptions, yesOption } from "../shared-options.ts";
+import { connectStorage } from "../worker-of.ts";
+
+const nameArgument = { name: "name", summary: "name of the queue", required: true } as const;
+const settingOptions = {
+  "delivery-delay": { type: "number", placeholder: "seconds", min: 0, max: 86_400, summary: "delay of new messages" },
+  retention: {
+    type: "number",
+    placeholder: "seconds",
+    min: 60,
+    max: 1_209_600,
+    summary: "how long messages are kept",
+    defaultText: "345600, four days",
+  },
+} as const;
+
+const create = defineCommand({
+  name: "queues create",
+  summary: "create a queue",
+  arguments: [nameArgument],
+  options: { ...settingOptions, ...storageOptions },
+  examples: [["reelpost queues create jobs", "prints the entry for the configuration"]],
+  async run(values, [name], context) {
+    const { api, base } = await connectStorage(values, context);
+    const queue = await api.result<RemoteQueue>("POST", `${base}/queues`, {
+      json: { queue_name: name, settings: settingsOf(values) },
+    });
+    const binding = name!
+      .toUpperCase()
+      .replaceAll("-", "_")
+      .replace(/^(?=\d)/, "_");
+    printResult(context, queue, () => [
+      `Created the queue ${queue.queue_name}. In the configuration:`,
+      `  "queues": { "producers": [{ "binding": "${binding}", "queue": "${name}" }], "consumers": [{ "queue": "${name}" }] }`,
+    ]);
+    return 0;
+  },
+});
+
+const list = defineCommand({
+  name: "queues list",
+  summary: "list the queues",
+  options: storageOptions,
+  examples: [["reelpost queues list --json", "for a program"]],
+  async run(values, _, context) {
+    const { api, base } = await connectStorage(values, context);
+    const queues = await collectItems(pagesOf<RemoteQueue>(api, `${base}/queues`, { perPage: 100 }));
+    printResult(context, queues, (paint) =>
+      table(
+        ["name", "id", "created", "producers", "consumer"],
+        queues.map((queue) => [
+          queue.queue_name,
+          queue.queue_id,
+          moment(queue.created_on),
+          String(queue.producers_total_count),
+          queue.consumers.map(consumerShown).join(", "),
+        ]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const info = defineCommand({
+  name: "queues info",
+  summary: "show a queue with its backlog",
+  arguments: [nameArgument],
+  options: storageOptions,
+  examples: [["reelpost queues info jobs", "its settings, consumer and number of messages"]],
+  async run(values, [name], context) {
+    const { api, base } = await connectStorage(values, context);
+    const { path, queue } = await findQueue(api, base, name!);
+    const backlog = await api.result<{ backlog_count: number; backlog_bytes: number }>("GET", `${path}/metrics`);
+    printResult(context, { ...queue, ...backlog }, (paint) =>
+      facts(
+        [
+          ["name", queue.queue_name],
+          ["id", queue.queue_id],
+          ["created", moment(queue.created_on)],
+          ["delivery", queue.settings.delivery_paused ? "paused" : undefined],
+          ["delay", `${queue.settings.delivery_delay} s`],
+          ["retention", `${queue.settings.message_retention_period} s`],
+          ["producers", queue.producers.map(({ script }) => script).join(", ") || undefined],
+          ["consumer", queue.consumers.map(consumerShown).join(", ") || undefined],
+          ["backlog", `${plural(backlog.backlog_count, "message")}, ${backlog.backlog_bytes} bytes`],
+        ],
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const update = defineCommand({
+  name: "queues update",
+  summary: "change the settings of a queue",
+  arguments: [nameArgument],
+  options: { ...settingOptions, ...storageOptions },
+  examples: [["reelpost queues update jobs --retention 86400", "keeps new messages for a day"]],
+  async run(values, [name], context) {
+    return change(name!, settingsOf(values), "Updated", context, values);
+  },
+});
+
+const pause = defineCommand({
+  name: "queues pause-delivery",
+  summary: "stop the delivery of a queue; its messages are kept",
+  arguments: [nameArgument],
+  options: storageOptions,
+  examples: [["reelpost queues pause-delivery jobs", "until queues resume-delivery"]],
+  run: (values, [name], context) => change(name!, { delivery_paused: true }, "Paused", context, values),
+});
+
+const resume = defineCommand({
+  name: "queues resume-delivery",
+  summary: "continue the delivery of a queue",
+  arguments: [nameArgument],
+  options: storageOptions,
+  examples: [["reelpost queues resume-delivery jobs", "after queues pause-delivery"]],
+  run: (values, [name], context) => change(name!, { delivery_paused: false }, "Resumed", context, values),
+});
+
+async function change(
+  name: string,
+  settings: object,
+  done: string,
+  context: CommandContext,
+  values: Parameters<typeof connectStorage>[0],
+): Promise<number> {
+  const { api, base } = await connectStorage(values, context);
+  const { path } = await findQueue(api, base, name);
+  const queue = await api.result<RemoteQueue>("PATCH", path, { json: { settings } });
+  printResult(context, queue, () => [`${done} ${name}`]);
+  return 0;
+}
+
+const purge = defineCommand({
+  name: "queues purge",
+  summary: "delete all messages of a queue",
+  arguments: [nameArgument],
+  options: { ...yesOption, ...storageOptions },
+  examples: [["reelpost queues purge jobs --yes", "in a script"]],
+  async run({ yes, ...values }, [name], context) {
+    const { api, base } = await connectStorage(values, context);
+    await confirm(`Delete all messages of the queue ${name}?`, yes, context);
+    const { path } = await findQueue(api, base, name!);
+    await api.result("POST", `${path}/purge`, { json: { delete_messages_permanently: true }, timeoutMs: 300_000 });
+    printResult(context, { name, purged: true }, () => [`Purged ${name}`]);
+    return 0;
+  },
+});
+
+const remove = defineCommand({
+  name: "queues delete",
+  summary: "delete a queue with its messages",
+  arguments: [nameArgument],
+  options: { ...yesOption, ...storageOptions },
+  examples: [["reelpost queues delete jobs --yes", "in a script"]],
+  async run({ yes, ...values }, [name], context) {
+    const { api, base } = await connectStorage(values, context);
+    await confirm(`Delete the queue ${name} with its messages?`, yes, context);
+    const { path } = await findQueue(api, base, name!);
+    await api.result("DELETE", path, { timeoutMs: 300_000 });
+    printResult(context, { name, deleted: true }, () => [`Deleted ${name}`]);
+    return 0;
+  },
+});
+
+const addPull = defineCommand({
+  name: "queues consumer add",
+  summary: "add an HTTP pull consumer to a queue",
+  description: "A worker becomes the consumer of the queues in its configuration when it is deployed.",
+  arguments: [nameArgument],
+  options: {
+    "max-retries": { type: "number", min: 0, max: 100, summary: "deliveries after the first one", defaultText: "3" },
+    "dead-letter-queue": { type: "string", placeholder: "name", summary: "queue of messages that failed" },
+    "visibility-timeout": {
+      type: "number",
+      placeholder: "ms",
+      min: 0,
+      max: 43_200_000,
+      summary: "time to acknowledge a pulled message",
+      defaultText: "30000",
+    },
+    ...storageOptions,
+  },
+  examples: [["reelpost queues consumer add jobs", "then POST …/queues/<id>/messages/pull"]],
+  async run(values, [name], context) {
+    const { api, base } = await connectStorage(values, context);
+    const { path } = await findQueue(api, base, name!);
+    const consumer = await api.result<object>("POST", `${path}/consumers`, {
+      json: {
+        type: "http_pull",
+        dead_letter_queue: values["dead-letter-queue"],
+        settings: { max_retries: values["max-retries"], visibility_timeout_ms: values["visibility-timeout"] },
+      },
+    });
+    printResult(context, consumer, () => [
+      `Added an HTTP pull consumer to ${name}. Its messages: POST ${path}/messages/pull`,
+    ]);
+    return 0;
+  },
+});
+
+const removeConsumer = defineCommand({
+  name: "queues consumer remove",
+  summary: "remove the consumer of a queue",
+  arguments: [nameArgument],
+  options: storageOptions,
+  examples: [["reelpost queues consumer remove jobs", "whether it is a worker or HTTP pull"]],
+  async run(values, [name], context) {
+    const { api, base } = await connectStorage(values, context);
+    const { path, queue } = await findQueue(api, base, name!);
+    for (const { consumer_id } of queue.consumers)
+      await api.result("DELETE", `${path}/consumers${at`/${consumer_id}`}`);
+    printResult(context, { name, removed: queue.consumers.length }, () => [
+      `Removed ${plural(queue.consumers.length, "consumer")} of ${name}`,
+    ]);
+    return 0;
+  },
+});
+
+export const queuesCommands: readonly Command[] = [
+  create,
+  list,
+  info,
+  update,
+  pause,
+  resume,
+  purge,
+  remove,
+  addPull,
+  removeConsumer,
+];

@@ -49,8 +49,8 @@ describe("wrangler failures", () => {
 
   it("an unsupported binding type is rejected by name", async () => {
     assert.match(
-      await refusedDeploy({ queues: { producers: [{ binding: "JOBS", queue: "jobs" }] } }),
-      /Queues are not supported by this server\. \[code: 10021\]/,
+      await refusedDeploy({ analytics_engine_datasets: [{ binding: "EVENTS", dataset: "events" }] }),
+      /'analytics_engine', which this server does not support/,
     );
     const objects = {
       durable_objects: { bindings: [{ name: "ROOMS", class_name: "Room" }] },

@@ -96,6 +96,8 @@ export interface Scripts {
   subdomain(account: string): Promise<string>;
   /** Throws subdomainTaken, badSubdomain. */
   changeSubdomain(account: string, label: string): Promise<string>;
+  /** Releases the label: another account can use it, and no script is reachable under it. */
+  deleteSubdomain(account: string): Promise<void>;
   /** The script identified by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is enabled. */
   bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
 

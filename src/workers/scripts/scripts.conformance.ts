@@ -222,6 +222,10 @@ export function scriptsConformance(engine: TestEngine): void {
       await scripts.changeSettings(A, "mail", { subdomainEnabled: true });
       assert.deepEqual(await scripts.bySubdomain("acme", "mail"), { account: A, script: "mail" });
       assert.equal(await scripts.bySubdomain(await scripts.subdomain(B), "mail"), undefined);
+      await scripts.deleteSubdomain(A);
+      assert.equal(await scripts.bySubdomain("acme", "mail"), undefined);
+      assert.equal(await scripts.changeSubdomain(B, "acme"), "acme");
+      assert.notEqual(await scripts.subdomain(A), "acme");
     });
 
     test("schedules are replaced as a whole", async (t) => {

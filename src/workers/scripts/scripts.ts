@@ -212,6 +212,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
 
     subdomain: (account) => subdomains.of(account),
     changeSubdomain: (account, label) => subdomains.change(account, label),
+    deleteSubdomain: (account) => subdomains.delete(account),
     bySubdomain: subdomainReader(tables),
 
     async changeSchedules(account, name, crons) {

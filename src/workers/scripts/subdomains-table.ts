@@ -26,6 +26,10 @@ export async function addSubdomain(tables: Tables, account: string, label: strin
     .execute();
 }
 
+export async function removeSubdomain(tables: Tables, account: string): Promise<void> {
+  await tables.deleteFrom("worker_subdomains").where("account_id", "=", account).execute();
+}
+
 /** Called for every request that specifies a worker by its host. */
 export function subdomainReader(tables: Tables): (label: string, name: string) => Promise<ScriptRef | undefined> {
   const find = prepared((arg) =>

@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
 import type { ScriptsTables } from "./schema.ts";
-import { addSubdomain, findSubdomain, putSubdomain } from "./subdomains-table.ts";
+import { addSubdomain, findSubdomain, putSubdomain, removeSubdomain } from "./subdomains-table.ts";
 
 /** The account's label under the workers domain. */
 interface Subdomains {
   of(account: string): Promise<string>;
   change(account: string, label: string): Promise<string>;
+  delete(account: string): Promise<void>;
 }
 
 export function createSubdomains({
@@ -48,6 +49,7 @@ export function createSubdomains({
       }
       return wanted;
     },
+    delete: (account) => db.transaction<ScriptsTables, void>((tx) => removeSubdomain(tx, account)),
   };
 }
 

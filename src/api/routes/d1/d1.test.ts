@@ -140,9 +140,11 @@ describe("databases", () => {
       ["post", "restore?timestamp=2024-01-01T00:00:00Z"],
       ["post", `restore?bookmark=${bookmark.body.result.bookmark}`],
     ] as const) {
-      const [status, code, message] = refusal(await call(method, `${ALL}/${uuid}/time_travel/${path}`));
+      const refused = await call(method, `${ALL}/${uuid}/time_travel/${path}`);
+      const [status, code, message] = refusal(refused);
       assert.deepEqual([status, code], [400, 7500]);
-      assert.match(message as string, /keeps no history/);
+      assert.match(message as string, /keeps only the current state/);
+      assert.match(refused.body.errors[0].error_chain[0].message, /`wrangler d1 export`/);
     }
   });
 });

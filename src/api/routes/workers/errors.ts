@@ -55,11 +55,4 @@ export const workerRouteErrors = defineErrors("worker-routes", {
     fix: "Deploy it under the new name and delete the old one.",
   },
   noVersions: { code: 10222, http: 404, message: "The Worker {name} has no versions yet.", fix: "Deploy it first." },
-  subdomainStays: {
-    code: 10409,
-    http: 409,
-    permanent: true,
-    message: "The subdomain of an account cannot be deleted.",
-    fix: "Change it with PUT workers/subdomain, or disable a worker's subdomain with its own endpoint.",
-  },
 });

@@ -12,7 +12,6 @@ import {
   writing,
   type WorkerRoutesDeps,
 } from "./common.ts";
-import { workerRouteErrors } from "./errors.ts";
 
 const accountShape = z.object({ subdomain: z.string() });
 const scriptShape = z.object({ enabled: z.boolean(), previews_enabled: z.boolean() });
@@ -52,11 +51,13 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       id: "worker-subdomain-delete-subdomain",
       method: "delete",
       path: `${WORKERS}/subdomain`,
-      summary: "Delete Subdomain",
+      summary: "Delete Subdomain; the account has a new default one as soon as it is read",
       ...writing,
+      status: 204,
     },
-    async () => {
-      throw workerRouteErrors.subdomainStays();
+    async ({ params }) => {
+      await scripts.deleteSubdomain(params.account_id!);
+      return new Response(null, { status: 204 });
     },
   ),
 

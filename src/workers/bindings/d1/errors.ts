@@ -124,8 +124,8 @@ export const d1Errors = defineErrors("d1", {
   noHistory: {
     code: 7500,
     http: 400,
-    message: "Time Travel is not available: this server keeps no history of a database.",
-    fix: "Export the database regularly, and import an export to restore it.",
+    message: "Time Travel is not available: this server keeps only the current state of a database.",
+    fix: "Save a state with `wrangler d1 export`, and restore it with `wrangler d1 execute --file`.",
   },
   elsewhere: {
     code: 7500,

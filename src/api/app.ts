@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
+import { absentProduct } from "./absent-products.ts";
 import { PREFLIGHT, sendEnvelope, withHeaders } from "./answering.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
@@ -162,15 +163,21 @@ export function createApi({
   // Not registered as a route: a second match would send every request through Hono's middleware.
   app.notFound(({ req, env }) => {
     const id = ids.hex();
-    const allow = methods(req.path.slice(API_BASE.length)).join(", ");
+    const path = req.path.slice(API_BASE.length);
+    const allow = methods(path).join(", ");
     const { status, envelope, headers } = failureOf(
-      allow === "" ? apiErrors.noRoute() : apiErrors.methodNotAllowed({ allowed: allow, allow }),
+      allow === "" ? noRoute(path) : apiErrors.methodNotAllowed({ allowed: allow, allow }),
       id,
       () => log,
     );
     return sendEnvelope((env as HttpBindings).outgoing, status, id, JSON.stringify(envelope), headers);
   });
   return app;
+}
+
+function noRoute(path: string) {
+  const product = absentProduct(path);
+  return product === undefined ? apiErrors.noRoute() : apiErrors.productAbsent({ product });
 }
 
 interface LoggedAnswer {

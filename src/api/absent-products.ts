@@ -1,0 +1,50 @@
+/** Products of the hosted API that this server does not have, by their path below the account, the zone or the root. */
+const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
+  ["Vectorize is", /^vectorize\b/],
+  ["Hyperdrive is", /^hyperdrive\b/],
+  ["Pipelines are", /^pipelines\b/],
+  ["Workflows are", /^workflows\b/],
+  ["Workers for Platforms is", /^workers\/dispatch\b/],
+  ["Durable Objects are", /^workers\/durable_objects\b/],
+  ["Workers Observability is", /^workers\/observability\b/],
+  ["Workers Builds is", /^builds\b/],
+  ["Containers are", /^(containers|cloudchamber)\b/],
+  ["Browser Rendering is", /^browser-rendering\b/],
+  ["Pages is", /^pages\b/],
+  ["AI Gateway is", /^ai-gateway\b/],
+  ["AI Search is", /^(ai-search|autorag)\b/],
+  ["Workers AI is", /^ai\b/],
+  ["mTLS certificates are", /^mtls_certificates\b/],
+  ["Images is", /^images\b/],
+  ["Workers VPC is", /^(connectivity|workers\/vpc)\b/],
+  ["Cloudflare Tunnel is", /^(cfd_tunnel|tunnels|warp_connector)\b/],
+  ["Agent Memory is", /^agent-memory\b/],
+  ["Artifacts is", /^artifacts\b/],
+  ["Flagship is", /^flagship\b/],
+  ["Realtime is", /^calls\b/],
+  ["Turnstile is", /^challenges\/widgets\b/],
+  ["Event subscriptions are", /^event_subscriptions\b/],
+  ["Event notifications of R2 are", /^event_notifications\/r2\b/],
+  ["R2 Data Catalog is", /^(r2-catalog|r2\/catalog)\b/],
+  ["R2 lifecycle rules are", /^r2\/buckets\/[^/]+\/lifecycle$/],
+  ["R2 bucket locks are", /^r2\/buckets\/[^/]+\/lock$/],
+  ["R2 CORS rules are", /^r2\/buckets\/[^/]+\/cors$/],
+  ["Public domains of R2 buckets are", /^r2\/buckets\/[^/]+\/domains\b/],
+  ["Sippy is", /^r2\/buckets\/[^/]+\/sippy$/],
+  ["Local uploads of R2 are", /^r2\/buckets\/[^/]+\/local-uploads$/],
+  ["R2 metrics are", /^r2\/metrics$/],
+  ["Temporary R2 credentials are", /^r2\/temp-access-credentials$/],
+  ["Super Slurper is", /^slurper\b/],
+  ["Zero Trust Access is", /^access\b/],
+  ["Radar is", /^radar\b/],
+];
+
+/**
+ * The product to which a path belongs, with its verb: "Vectorize is". Undefined for a path of another kind.
+ *
+ * `path` is relative to /client/v4.
+ */
+export function absentProduct(path: string): string | undefined {
+  const below = path.replace(/^\/((accounts|zones)\/[^/]+\/)?/, "");
+  return PRODUCTS.find(([, pattern]) => pattern.test(below))?.[0];
+}

@@ -66,6 +66,8 @@ test(
     assert.ok(segment.pathname.startsWith(`/cdn-cgi/stream/${video.id}/segments/`));
     assert.equal((await fetch(segment)).status, 200);
     const page = await (await fetch(video.preview)).text();
+    for (const simulator of ["/__cf_local/stream", "/cdn-cgi/mf/stream"])
+      assert.equal((await fetch(`${url}${simulator}/${video.id}/watch`)).url, video.preview);
     const script = /src="([^"]+player[^"]*\.js)"/.exec(page)?.[1];
     assert.equal((await fetch(new URL(script!, video.preview))).status, 200);
 

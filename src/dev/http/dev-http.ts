@@ -37,6 +37,9 @@ const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 /** Prefix of `/<video>/…` and `/upload/…`; all other paths belong to the worker. */
 export const VIDEO_PREFIX = "/cdn-cgi/stream/";
 
+/** Paths of a video's page in the hosted platform's local simulator, older and newer. */
+const SIMULATOR_WATCH = /^\/(?:cdn-cgi\/mf|__cf_local)\/stream\/([\w.-]+)\/watch(?:\?|$)/;
+
 const FORMS: Record<string, "query" | "headers"> = {
   "/cdn-cgi/handler/email": "query",
   "/cdn-cgi/local/email": "query",
@@ -65,6 +68,9 @@ export function createDevHttp({
   const upgraded = new Set<Duplex>();
 
   function onRequest(request: IncomingMessage, response: ServerResponse, continued = true) {
+    const watched = SIMULATOR_WATCH.exec(request.url!)?.[1];
+    if (watched !== undefined)
+      return void response.writeHead(302, { location: `${VIDEO_PREFIX}${watched}/watch` }).end();
     if (request.url!.startsWith(VIDEO_PREFIX))
       return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
     const choice = pickWorker(request.url!, request.headers.host, workers);

@@ -8,6 +8,7 @@ import type { Uploads } from "../uploads/index.ts";
 import type { CreatedBound, StreamUrls, VideoCatalog, Videos } from "../videos/index.ts";
 import { MAX_WATERMARK_BYTES, type Watermarks } from "../watermarks/index.ts";
 import {
+  COMPARISONS,
   directUploadParams,
   downloadType,
   parseParam,
@@ -19,6 +20,7 @@ import {
   watermarkParams,
   textParam,
 } from "./params.ts";
+import { bindingError, refuse, refuseDownload } from "./errors.ts";
 import { boundDownloads, boundVideo, boundWatermark } from "./shapes.ts";
 
 interface StreamBindingDeps {
@@ -71,6 +73,7 @@ export function createStreamBinding({
       return { uploadURL: uploadUrl, id, watermark: profile, scheduledDeletion };
     },
     async "videos/list"(account, [params]) {
+      checkComparisons(params);
       const { limit, before, beforeComp, after, afterComp } = parseParam(listParams, params ?? {}, "params");
       const bounds: [CreatedBound["op"], number | undefined][] = [
         [beforeComp, before],
@@ -101,8 +104,12 @@ export function createStreamBinding({
       ),
     "downloads/get": async (account, args) =>
       boundDownloads(account, idOf(args), await downloads.list(account, idOf(args)), urls),
-    "downloads/delete": (account, args) =>
-      downloads.delete(account, idOf(args), parseParam(downloadType, args[1] ?? undefined, "downloadType")),
+    "downloads/delete": async (account, args) => {
+      const type = parseParam(downloadType, args[1] ?? undefined, "downloadType");
+      const existing = await downloads.list(account, idOf(args));
+      if (!existing.some((download) => download.type === type)) refuseDownload(idOf(args), type);
+      return downloads.delete(account, idOf(args), type);
+    },
     "captions/upload": async (account, args, bytes) =>
       (
         await captions.upload(
@@ -124,20 +131,10 @@ export function createStreamBinding({
     "captions/delete": (account, args) =>
       captions.delete(account, idOf(args), parseParam(textParam, args[1], "language")),
     "watermarks/generate": async (account, [url, params]) =>
-      boundWatermark(
-        await watermarks.createFromUrl(
-          account,
-          parseParam(textParam, url, "url"),
-          definedFields(parseParam(watermarkParams, params ?? {}, "params")),
-        ),
-      ),
+      boundWatermark(await watermarks.createFromUrl(account, parseParam(textParam, url, "url"), watermarkOf(params))),
     "watermarks/generateFromBytes": async (account, [params], bytes) =>
       boundWatermark(
-        await watermarks.create(
-          account,
-          await readAll(bytes, MAX_WATERMARK_BYTES, "a watermark"),
-          definedFields(parseParam(watermarkParams, params ?? {}, "params")),
-        ),
+        await watermarks.create(account, await readAll(bytes, MAX_WATERMARK_BYTES, "a watermark"), watermarkOf(params)),
       ),
     "watermarks/list": async (account) => (await watermarks.list(account)).map(boundWatermark),
     "watermarks/get": async (account, args) => boundWatermark(await watermarks.get(account, idOf(args))),
@@ -148,7 +145,11 @@ export function createStreamBinding({
     async call({ account = defaultAccount }, operation, args, bytes) {
       if (account === undefined || !Object.hasOwn(operations, operation))
         throw streamErrors.badParameter({ reason: `the binding has no ${operation}` });
-      return operations[operation]!(account, args, bytes);
+      try {
+        return await operations[operation]!(account, args, bytes);
+      } catch (err) {
+        throw bindingError(err, args);
+      }
     },
   };
 }
@@ -156,6 +157,23 @@ export function createStreamBinding({
 function requestedVideo(params: unknown) {
   const { watermarkId, ...rest } = parseParam(uploadParams, params ?? {}, "params");
   return { ...definedFields(rest), ...(watermarkId !== undefined && { watermark: watermarkId }) };
+}
+
+/** The bounds are checked here too, for the texts of the local simulator. */
+function watermarkOf(params: unknown) {
+  const wanted = definedFields(parseParam(watermarkParams, params ?? {}, "params"));
+  for (const name of ["opacity", "padding", "scale"] as const)
+    if (wanted[name] !== undefined && !(wanted[name] >= 0 && wanted[name] <= 1))
+      refuse(`${name} must be between 0.0 and 1.0`);
+  return wanted;
+}
+
+function checkComparisons(params: unknown): void {
+  for (const comparison of ["beforeComp", "afterComp"]) {
+    const value = (params as Record<string, unknown> | null | undefined)?.[comparison];
+    if (value !== undefined && !COMPARISONS.includes(value as never))
+      refuse(`Invalid comparison operator: ${String(value).slice(0, 100)}`);
+  }
 }
 
 function requireBytes(bytes: Readable | undefined): Readable {

@@ -11,14 +11,9 @@ const instant = text
     error: "must be a time such as 2026-11-21T10:00:00Z",
   })
   .transform((given) => Date.parse(given));
-const meta = z.record(text, z.unknown()).transform((given) =>
-  Object.fromEntries(
-    Object.entries(given)
-      .filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
-  ),
-);
-const comparison = z.enum(["eq", "gt", "gte", "lt", "lte"]);
+const meta = z.record(text, z.unknown());
+export const COMPARISONS = ["eq", "gt", "gte", "lt", "lte"] as const;
+const comparison = z.enum(COMPARISONS);
 
 const said = {
   allowedOrigins: z.array(text).optional(),

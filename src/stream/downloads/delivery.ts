@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../../store/index.ts";
 import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { Video } from "../videos/index.ts";
+import { metaText, type Video } from "../videos/index.ts";
 import type { DownloadsTable } from "./downloads-table.ts";
 import { downloadKey } from "./make.ts";
 import { DOWNLOAD_TYPES, downloadName, mediaType, type DownloadType } from "./types.ts";
@@ -35,7 +35,9 @@ export function downloadRoutes({ table, objects }: DownloadRoutesDeps): Delivery
     const object = key === null ? undefined : await objects.open(key);
     if (object === undefined) throw streamErrors.noDownload({ type: "original" });
     const extension =
-      /\.([A-Za-z0-9]{1,5})$/.exec(video.meta["filename"] ?? video.meta["name"] ?? "")?.[1]?.toLowerCase() ?? "bin";
+      /\.([A-Za-z0-9]{1,5})$/
+        .exec(metaText(video.meta, "filename") ?? metaText(video.meta, "name") ?? "")?.[1]
+        ?.toLowerCase() ?? "bin";
     await viewing.sendObject(object, {
       type: "application/octet-stream",
       filename: `${requestedName(viewing) ?? nameOf(video)}.${extension}`,
@@ -68,7 +70,7 @@ function requestedName({ query }: Viewing): string | undefined {
 
 /** The video's name, reduced to characters allowed in file names everywhere. */
 function nameOf({ uid, meta }: Video): string {
-  const plain = (meta["name"] ?? meta["filename"] ?? "")
+  const plain = (metaText(meta, "name") ?? metaText(meta, "filename") ?? "")
     .normalize("NFKD")
     .replace(/\.[A-Za-z0-9]{1,5}$/, "")
     .replace(/[^A-Za-z0-9_-]+/g, "-")

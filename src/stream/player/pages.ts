@@ -4,6 +4,7 @@ import type { Assets } from "./assets.ts";
 import { contentPolicy } from "./content-policy.ts";
 import { escapeHtml, folderAbove, pageDocument } from "./document.ts";
 import type { PageConfig, PlayerVideo } from "./page-config.ts";
+import { metaText } from "../videos/index.ts";
 import type { createPlayerVideos } from "./player-video.ts";
 
 /** The two player pages: `iframe` for embedding in other pages, `watch` as a standalone page. */
@@ -44,7 +45,8 @@ async function answerPage(
   response.setHeader("x-content-type-options", "nosniff");
   // The nonce is valid only for this response, and the video's state changes.
   response.setHeader("cache-control", "no-store");
-  const { name, description } = viewing.video.meta;
+  const { meta } = viewing.video;
+  const [name, description] = [metaText(meta, "name"), metaText(meta, "description")];
   const title = video.details.title || (mode === "watch" && name) || "Video";
   viewing.sendText(
     pageDocument({

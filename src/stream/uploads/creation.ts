@@ -7,6 +7,7 @@ import type { Sources } from "./sources.ts";
 import { readTusMetadata } from "./tus-metadata.ts";
 import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED_LENGTH, hashOf, NO_DATA_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
+import { metaText } from "../videos/index.ts";
 
 export interface CreationDeps extends UploadsDeps {
   table: UploadsTable;
@@ -132,7 +133,7 @@ export function createCreations(deps: CreationDeps): Creations {
       } finally {
         end();
       }
-      await setNameIfUnset(deps, row, meta?.name ?? meta?.filename);
+      await setNameIfUnset(deps, row, metaText(meta ?? {}, "name") ?? metaText(meta ?? {}, "filename"));
       return creationHeaders(
         { ...row, length },
         secret,

@@ -6,6 +6,13 @@ export { validated, MAX_DELETION_DAYS } from "./rules.ts";
 export { showVideo, showWatermark } from "./show.ts";
 export { exceedsLimit, mayReopen, SETTLED } from "./states.ts";
 export { createStreamUrls, type StreamUrls } from "./urls.ts";
-export type { ErrorReason, ListedVideo, Video, WatermarkProfile } from "./video.ts";
+export {
+  metaText,
+  type ErrorReason,
+  type ListedVideo,
+  type Video,
+  type VideoMeta,
+  type WatermarkProfile,
+} from "./video.ts";
 export { videosMigrations } from "./videos-table.ts";
 export { createVideos, PROCESS_JOB, type VideosModule } from "./videos.ts";

@@ -1,10 +1,18 @@
 import type { MediaModel } from "../model.ts";
-import type { ErrorReason, ListedVideo, PublicDetails, Video, VideoState, WatermarkProfile } from "./video.ts";
+import type {
+  ErrorReason,
+  ListedVideo,
+  PublicDetails,
+  Video,
+  VideoMeta,
+  VideoState,
+  WatermarkProfile,
+} from "./video.ts";
 
 /** All properties that can be set when a video is created, by any upload method. */
 export interface VideoDraft {
   creator?: string | null;
-  meta?: Record<string, string>;
+  meta?: VideoMeta;
   allowedOrigins?: string[];
   requireSignedURLs?: boolean;
   scheduledDeletion?: number | null;
@@ -21,7 +29,7 @@ export interface VideoDraft {
 
 export interface VideoChange {
   creator?: string | null;
-  meta?: Record<string, string>;
+  meta?: VideoMeta;
   allowedOrigins?: string[];
   requireSignedURLs?: boolean;
   scheduledDeletion?: number | null;

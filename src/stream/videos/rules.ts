@@ -1,6 +1,6 @@
 import { streamErrors } from "../errors.ts";
 import type { VideoChange } from "./port.ts";
-import type { PublicDetails } from "./video.ts";
+import type { PublicDetails, VideoMeta } from "./video.ts";
 
 /** Validation of video properties: every error contains the rule and the value. */
 
@@ -51,7 +51,7 @@ function creatorOf(creator: string | null): string | null {
   return creator.toWellFormed();
 }
 
-function checkMeta(meta: Record<string, string>): void {
+function checkMeta(meta: VideoMeta): void {
   const { length } = Buffer.from(JSON.stringify(meta));
   if (length > MAX_META) throw bad(`meta can have at most ${MAX_META} bytes of JSON, not ${length}`);
 }

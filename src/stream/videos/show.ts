@@ -1,5 +1,5 @@
 import type { StreamUrls } from "./urls.ts";
-import type { ListedVideo, PublicDetails, VideoState, WatermarkProfile } from "./video.ts";
+import type { ListedVideo, PublicDetails, VideoMeta, VideoState, WatermarkProfile } from "./video.ts";
 
 /** A video as shown by the API, webhooks and the Workers binding. */
 interface ShownVideo {
@@ -16,7 +16,7 @@ interface ShownVideo {
     errorReasonCode: string;
     errorReasonText: string;
   };
-  meta: Record<string, string>;
+  meta: VideoMeta;
   created: string;
   modified: string;
   scheduledDeletion: string | null;

@@ -18,6 +18,16 @@ export type ErrorReason =
   | "ERR_DURATION_TOO_SHORT"
   | "ERR_UNKNOWN";
 
+/** The owner's key-value pairs, with the JSON types with which they were sent. */
+export type VideoMeta = Record<string, unknown>;
+
+/** A value of `meta` as text, for names and titles; undefined if it is absent or null. */
+export function metaText(meta: VideoMeta, key: string): string | undefined {
+  const value = Object.hasOwn(meta, key) ? meta[key] : undefined;
+  if (value === undefined || value === null) return undefined;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 /** A video as used in the domain. Times are epoch milliseconds; unknown numbers are -1, as in the contract. */
 export interface Video {
   /** 32 hex digits. */
@@ -30,7 +40,7 @@ export interface Video {
   /** 0 to 100, for the encoding of the whole ladder. */
   pctComplete: number;
   errorReason?: { code: ErrorReason; text: string };
-  meta: Record<string, string>;
+  meta: VideoMeta;
   created: number;
   modified: number;
   /** Time at which the last byte arrived. */

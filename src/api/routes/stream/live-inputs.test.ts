@@ -72,7 +72,7 @@ test("a live input is created with defaults, shown with its keys and URLs, and l
   } = result;
   const origin = `https://customer-${customerCode(TEST_ACCOUNT)}.videos.example.com`;
   for (const key of [streamKey, playbackKey]) assert.match(key, KEY);
-  const listed = { uid, created: at, modified: at, meta: { name: "test stream", n: "1" }, enabled: true };
+  const listed = { uid, created: at, modified: at, meta: { name: "test stream", n: 1 }, enabled: true };
   assert.deepEqual(result, {
     ...listed,
     rtmps: { url: "rtmps://live.example.com:443/live/", streamKey },

@@ -29,7 +29,7 @@ const listedInputSchema = z.object({
   uid: text,
   created: text,
   modified: text,
-  meta: z.record(text, text),
+  meta: metaField,
   enabled: z.boolean(),
   deleteRecordingAfterDays: z.number().optional(),
 });

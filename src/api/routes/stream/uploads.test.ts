@@ -230,7 +230,7 @@ test("a one-time URL: returns the requested fields, reserves quota, and releases
       video.thumbnailTimestampPct,
       video.uploadExpiry,
     ],
-    ["pendingupload", 300, { name: "x", number: "5" }, ["example.com"], true, 0.5, NOW + 3_600_000],
+    ["pendingupload", 300, { name: "x", number: 5 }, ["example.com"], true, 0.5, NOW + 3_600_000],
   );
   const plain = await call("POST", `${STREAM}/direct_upload`, {
     body: { maxDurationSeconds: 60 },

@@ -36,7 +36,7 @@ export const videoSchema = z.object({
     errorReasonCode: text,
     errorReasonText: text,
   }),
-  meta: z.record(text, text),
+  meta: z.record(text, z.unknown()),
   created: text,
   modified: text,
   scheduledDeletion: orNull,
@@ -64,24 +64,27 @@ export const instant = text
   })
   .transform((given) => Date.parse(given));
 
-/** Accepts numbers and other values, like the hosted service does; they are stored as text. */
-export const metaField = z.record(text, z.unknown()).transform((meta) => {
-  const kept: Record<string, string> = {};
-  for (const [name, value] of Object.entries(meta))
-    if (value !== null && value !== undefined) kept[name] = typeof value === "string" ? value : JSON.stringify(value);
-  return kept;
-});
+/** Any JSON object; the domain limits its size. */
+export const metaField = z.record(text, z.unknown());
 
 export const creatorField = text.nullish().transform((creator) => creator ?? null);
 
+/** Null, where it has no meaning of its own, is treated as omitted. */
+const orOmitted = <Schema extends z.ZodType>(schema: Schema) =>
+  schema.nullish().transform((given) => given ?? undefined);
+
 /** Fields of a video that can be set; omitted fields keep their values. The domain validates them. */
 const videoFields = {
-  allowedOrigins: z.array(text).optional(),
+  allowedOrigins: z
+    .array(text)
+    .nullable()
+    .transform((origins) => origins ?? [])
+    .optional(),
   creator: creatorField.optional(),
-  meta: metaField.optional(),
-  requireSignedURLs: z.boolean().optional(),
+  meta: orOmitted(metaField),
+  requireSignedURLs: orOmitted(z.boolean()),
   scheduledDeletion: instant.nullable().optional(),
-  thumbnailTimestampPct: z.number().optional(),
+  thumbnailTimestampPct: orOmitted(z.number()),
 };
 
 export const videoUpdateBody = z.object({
@@ -94,8 +97,8 @@ export const videoUpdateBody = z.object({
       channel_link: orNull.optional(),
       logo: orNull.optional(),
     })
-    .optional(),
-  uid: text.optional(),
+    .nullish(),
+  uid: text.nullish(),
   uploadExpiry: instant.nullable().optional(),
 });
 

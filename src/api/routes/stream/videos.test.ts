@@ -162,8 +162,31 @@ test("an edit, its errors, the embed code, and the deletion", async (t) => {
   const { meta, scheduledDeletion, publicDetails, allowedOrigins, creator } = edited.body.result;
   assert.deepEqual(
     [meta, scheduledDeletion, publicDetails.title, allowedOrigins, creator],
-    [{ name: "x", count: "3", flag: "true", more: '{"a":1}' }, "2027-01-01T00:00:00.000Z", "T", ["example.com"], null],
+    [
+      { name: "x", count: 3, flag: true, none: null, more: { a: 1 } },
+      "2027-01-01T00:00:00.000Z",
+      "T",
+      ["example.com"],
+      null,
+    ],
   );
+  // Null means omitted, except for allowedOrigins and times, which it clears.
+  const kept = await call("POST", ONE, {
+    body: {
+      uid: null,
+      meta: null,
+      requireSignedURLs: null,
+      thumbnailTimestampPct: null,
+      publicDetails: null,
+      allowedOrigins: null,
+      maxDurationSeconds: null,
+    },
+  });
+  assert.deepEqual(kept.body.result, {
+    ...edited.body.result,
+    allowedOrigins: [],
+    modified: kept.body.result.modified,
+  });
   assert.equal((await call("POST", ONE, { body: { scheduledDeletion: null } })).body.result.scheduledDeletion, null);
   for (const [body, text] of [
     [{ uid: "f".repeat(32) }, /^Bad Request: uid is/],

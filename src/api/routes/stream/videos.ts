@@ -78,7 +78,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         result: videoSchema,
       },
       async ({ params, body: { uid, publicDetails, ...given } }) => {
-        if (uid !== undefined && uid !== params.identifier)
+        if (uid != null && uid !== params.identifier)
           throw streamErrors.badParameter({
             reason: `uid is ${JSON.stringify(uid.slice(0, 100))}, but the video in the URL is ${params.identifier}`,
           });

@@ -1,4 +1,4 @@
-import type { LiveVideos } from "../../videos/index.ts";
+import { metaText, type LiveVideos } from "../../videos/index.ts";
 import type { LiveInput } from "../inputs/port.ts";
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -27,7 +27,7 @@ export async function ensureVideo(
   await videos.begin(input.account, video, {
     liveInput: input.uid,
     creator: input.defaultCreator,
-    meta: { name: recordingName(input.meta["name"], began) },
+    meta: { name: recordingName(metaText(input.meta, "name"), began) },
     requireSignedURLs,
     allowedOrigins,
   });

@@ -1,9 +1,10 @@
+import type { VideoMeta } from "../../videos/index.ts";
 /** Ingest point of broadcasts: created once through the API, published to repeatedly. Times are epoch milliseconds. */
 export interface LiveInput {
   /** 32 hex digits. */
   uid: string;
   account: string;
-  meta: Record<string, string>;
+  meta: VideoMeta;
   enabled: boolean;
   preferLowLatency: boolean;
   defaultCreator: string | null;

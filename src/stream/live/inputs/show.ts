@@ -1,4 +1,4 @@
-import type { StreamUrls } from "../../videos/index.ts";
+import type { StreamUrls, VideoMeta } from "../../videos/index.ts";
 import { srtPlaybackId, srtPublishId } from "./keys.ts";
 import type { LiveInput, LiveOutput, LiveRecording, LiveState } from "./port.ts";
 import type { LiveHistoryEntry, OwnedLiveInput } from "./types.ts";
@@ -32,7 +32,7 @@ interface ListedLiveInput {
   uid: string;
   created: string;
   modified: string;
-  meta: Record<string, string>;
+  meta: VideoMeta;
   enabled: boolean;
   deleteRecordingAfterDays?: number;
 }

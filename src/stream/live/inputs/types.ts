@@ -1,10 +1,11 @@
+import type { VideoMeta } from "../../videos/index.ts";
 import type { Page, PageRequest } from "../../../kernel/index.ts";
 import type { LiveEventType } from "../../webhooks/index.ts";
 import type { LiveErrorCode, LiveInput, LiveOutput, LiveOutputs, LiveRecording, LiveState } from "./port.ts";
 
 /** All settings of an input; omitted ones keep their value or are set to the default. */
 export interface LiveInputChange {
-  meta?: Record<string, string>;
+  meta?: VideoMeta;
   enabled?: boolean;
   preferLowLatency?: boolean;
   defaultCreator?: string | null;

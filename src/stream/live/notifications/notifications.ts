@@ -1,3 +1,4 @@
+import { metaText } from "../../videos/index.ts";
 import type { Webhooks } from "../../webhooks/index.ts";
 import type { LiveInputDirectory } from "../inputs/port.ts";
 import type { LiveEvent } from "../inputs/types.ts";
@@ -18,7 +19,7 @@ export const createLiveNotifications =
     const input = await inputs.find(event.input);
     // The input has been deleted since: no notification is needed.
     if (input === undefined) return;
-    const payload = JSON.stringify(notificationOf(event, input.meta["name"] || "Stream Live Input"));
+    const payload = JSON.stringify(notificationOf(event, metaText(input.meta, "name") || "Stream Live Input"));
     await webhooks.liveEvent({
       account: event.account,
       input: event.input,

@@ -135,4 +135,10 @@ export const zonesMigrations: Migration[] = [
     },
   },
   pushMigration,
+  {
+    name: "zones-004-written-content",
+    async up(db) {
+      await db.schema.alterTable("dns_records").addColumn("written", "text").execute();
+    },
+  },
 ];

@@ -29,6 +29,8 @@ export interface ZoneTables {
     reversed: string;
     /** The data in presentation format, without the priority of MX, SRV and URI. ASCII. */
     content: string;
+    /** The content as it was sent, if it differs. */
+    written: string | null;
     /**
      * The first characters of the content in lower case, for sorting. PostgreSQL cannot index arbitrarily long
      * contents.

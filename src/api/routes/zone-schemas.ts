@@ -49,20 +49,21 @@ export const zoneSchema = z.object({
   }),
 });
 
+/** Null is treated as omitted. */
 export const createZoneBody = z.object({
   name: z.string().min(1).max(253),
   account: z
-    .object({ id: z.string().max(32).optional() })
-    .optional()
+    .object({ id: z.string().max(32).nullish() })
+    .nullish()
     .describe("May be omitted if the token has access to a single account."),
-  type: zoneType.optional(),
+  type: zoneType.nullish(),
 });
 
 export const updateZoneBody = z
   .object({
-    paused: z.boolean().optional(),
-    type: zoneType.optional(),
-    vanity_name_servers: z.array(z.string().max(253)).optional(),
+    paused: z.boolean().nullish(),
+    type: zoneType.nullish(),
+    vanity_name_servers: z.array(z.string().max(253)).nullish(),
     plan: z.unknown().optional().describe("Accepted for compatibility with older clients, and ignored."),
   })
   .refine(

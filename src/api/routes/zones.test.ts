@@ -254,7 +254,7 @@ test("records: every type is returned as published, and accepted in the same for
     recs_added: 21,
     total_records_parsed: 21,
   });
-  const strip = (items: { id: string }[]) =>
+  const strip = (items: { id: string; content: string }[]) =>
     items
       .map((item) =>
         JSON.stringify(
@@ -267,6 +267,8 @@ test("records: every type is returned as published, and accepted in the same for
             tags_modified_on: "",
             settings: {},
             private_routing: false,
+            // A zone file contains the normal form.
+            ...(item.content === "v=spf1 -all" && { content: '"v=spf1 -all"' }),
           }).sort(),
         ),
       )
@@ -354,6 +356,50 @@ test("records: reports errors by code", async (t) => {
     read_only: true,
   });
   assert.deepEqual(codes(await call("patch", `${base}/${kept}`, { body: { ttl: 60 } })), [400, 1046, undefined]);
+});
+
+test("zones: null is treated as omitted", async (t) => {
+  const { call, zone } = await start(t);
+  const id = await zone();
+  const before = (await call("patch", `/zones/${id}`, { body: { paused: true } })).body.result;
+  const { status, body } = await call("patch", `/zones/${id}`, {
+    body: { paused: null, type: null, vanity_name_servers: null },
+  });
+  assert.deepEqual([status, body.result], [200, { ...before, modified_on: body.result.modified_on }]);
+  const made = await call("post", "/zones", {
+    body: { name: "null.example", account: { id: TEST_ACCOUNT }, type: null },
+  });
+  assert.deepEqual([made.status, made.body.result.type], [200, "full"]);
+});
+
+test("records: content of TXT, CNAME and AAAA is returned as it was sent", async (t) => {
+  const { call, zone } = await start(t);
+  const id = await zone();
+  const base = `/zones/${id}/dns_records`;
+  for (const [type, content, other] of [
+    ["TXT", "v=spf1  include:x.example ~all", '"v=spf1  include:x.example ~all"'],
+    ["TXT", '"one" "two"', '"one" "two"'],
+    ["CNAME", "Target.Example.NET.", "target.example.net"],
+    ["AAAA", "2001:DB8:0:0:0:0:0:1", "2001:db8::1"],
+  ] as const) {
+    const made = (await call("post", base, { body: { type, name: `n-${type.toLowerCase()}`, content } })).body.result;
+    assert.deepEqual([made.content, made.comment], [content, null]);
+    const patched = await call("patch", `${base}/${made.id}`, { body: { ttl: 120 } });
+    assert.equal(patched.body.result.content, content);
+    for (const searched of [content, other]) {
+      const found = await call("get", base, { query: { type, "content.exact": searched } });
+      assert.deepEqual(
+        found.body.result.map((record: { id: string }) => record.id),
+        [made.id],
+        searched,
+      );
+    }
+    const zoneFile = (await call("get", `${base}/export`)).text;
+    assert.ok(zoneFile.includes(other), zoneFile);
+    assert.equal((await call("put", `${base}/${made.id}`, { body: made })).body.result.content, content);
+    assert.equal((await call("post", base, { body: { type, name: made.name, content: other } })).status, 400);
+    await call("delete", `${base}/${made.id}`);
+  }
 });
 
 test("records: null is treated as omitted", async (t) => {

@@ -81,7 +81,9 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
           });
         if (!caller.accounts.includes(account) || !caller.allows("Zone Write", { account }))
           throw apiErrors.notAllowed({ permission: '"Zone Write"' });
-        return answer(await show(await zones.create({ account, name: body.name, type: body.type }), caller));
+        return answer(
+          await show(await zones.create({ account, name: body.name, type: body.type ?? undefined }), caller),
+        );
       },
     ),
     route(
@@ -116,9 +118,9 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
         answer(
           await show(
             await zones.update(params.zone_id!, {
-              paused: body.paused,
-              type: body.type,
-              vanityNameServers: body.vanity_name_servers,
+              paused: body.paused ?? undefined,
+              type: body.type ?? undefined,
+              vanityNameServers: body.vanity_name_servers ?? undefined,
             }),
             caller,
           ),

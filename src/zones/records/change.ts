@@ -157,7 +157,7 @@ export function patched(record: DnsRecord, change: Partial<RecordRequest>): Reco
     type: change.type ?? record.type,
     name: change.name ?? record.name,
     // If there is data, the content is derived from it.
-    content: change.content ?? (sameType && change.data === undefined ? record.content : undefined),
+    content: change.content ?? (sameType && change.data === undefined ? (record.written ?? record.content) : undefined),
     data: newContent
       ? undefined
       : change.data === undefined

@@ -27,6 +27,9 @@ interface Problem {
 const MAX_COMMENT = 100;
 const MAX_TAGS = 20;
 const MAX_TAG = 100;
+/** A TXT record of 4,095 octets has up to 16 KiB if every octet is an escape. */
+const MAX_WRITTEN = 20_000;
+const WRITTEN_TYPES: ReadonlySet<RecordType> = new Set(["TXT", "CNAME", "AAAA"]);
 
 /** Parses a request into a record of the zone. Throws dnsInvalid with every problem in its chain. */
 export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
@@ -55,6 +58,7 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
     type: type!,
     name: name!,
     content: contentOf(type!, data!),
+    written: writtenOf(type!, request, contentOf(type!, data!)),
     priority: hasPriority(type!) ? (data!.priority as number) : null,
     data: showsData(type!) ? data! : null,
     // The proxy chooses the TTL of a proxied record.
@@ -65,6 +69,13 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
     comment: comment!,
     tags: tags!,
   };
+}
+
+/** Clients such as Terraform compare the content with what they sent. */
+function writtenOf(type: RecordType, { content }: RecordRequest, normal: string): string | null {
+  if (!WRITTEN_TYPES.has(type) || content === undefined || content === normal) return null;
+  // PostgreSQL cannot store U+0000.
+  return content.length > MAX_WRITTEN || content.includes("\0") ? null : content;
 }
 
 /** Equal for records that a resolver cannot distinguish. */

@@ -1,3 +1,4 @@
+import { isIPv6, SocketAddress } from "node:net";
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
 import { quote } from "../../protocol/dns/index.ts";
@@ -141,10 +142,10 @@ function matching(
   const filters: Filter[] = [];
   if (type !== undefined) filters.push((eb) => eb("type", "=", type));
   filters.push(...textFilters("name", name, (text) => (eb) => eb("name", "=", text)));
-  // Many clients search for TXT content without quotes. The keys match the index.
+  // Many clients search for TXT content without quotes, or for content as they sent it. The keys match the index.
   filters.push(
     ...textFilters("content", content, (text) => (eb) => {
-      const forms = [text, quote(text)];
+      const forms = [text, quote(text), normalForm(text)];
       return eb.and([eb("content_key", "in", forms.map(contentKey)), eb(sql`lower(content)`, "in", forms)]);
     }),
   );
@@ -176,6 +177,10 @@ function matching(
     );
   return all;
 }
+
+/** Content is stored with compressed IPv6 addresses and without final dots. */
+const normalForm = (text: string): string =>
+  isIPv6(text) ? new SocketAddress({ address: text, family: "ipv6" }).address : text.replace(/\.$/, "");
 
 const join = (eb: Builder, filters: Filter[], any: boolean | undefined) => {
   const built = filters.map((filter) => filter(eb));

@@ -46,6 +46,7 @@ export function recordsConformance(engine: TestEngine): void {
           type: "MX",
           name: "example.com",
           content: "mail.example.net",
+          written: null,
           priority: 10,
           data: null,
           ttl: 3600,

@@ -31,6 +31,8 @@ export interface RecordDraft {
   name: string;
   /** The data in presentation format, without the priority of MX, SRV and URI; names without a trailing dot. */
   content: string;
+  /** The content of a TXT, CNAME or AAAA record as it was sent, which the API returns; null if it equals `content`. */
+  written: string | null;
   priority: number | null;
   /** For types whose data the API returns as fields; otherwise null. */
   data: Record<string, unknown> | null;

@@ -9,6 +9,12 @@ export const suppressionErrors = defineErrors("suppressions", {
     message: "This suppression is read-only.",
     fix: "Ask the operator of this server, who created it.",
   },
+  accountSuppression: {
+    code: 2932,
+    http: 403,
+    message: "This suppression applies to the whole account.",
+    fix: "Delete it with the account's path.",
+  },
   badSuppressionAddress: {
     code: 2922,
     http: 400,

@@ -1,5 +1,6 @@
 import type { Suppressions } from "../../../mail/index.ts";
 import type { Route } from "../../operation.ts";
+import { olderSuppressionsRoutes } from "./older-suppressions.ts";
 import { sendingDomainsRoutes, type SendingDomainsDeps } from "./sending-domains.ts";
 import { sendingMessagesRoutes, type SendingMessagesDeps } from "./sending-messages.ts";
 import { sendingSuppressionsRoutes } from "./sending-suppressions.ts";
@@ -11,4 +12,5 @@ export const emailSendingRoutes = (deps: EmailSendingDeps): Route[] => [
   ...sendingMessagesRoutes(deps),
   ...sendingDomainsRoutes(deps),
   ...sendingSuppressionsRoutes(deps),
+  ...olderSuppressionsRoutes(deps),
 ];

@@ -1,0 +1,208 @@
+import { z } from "@hono/zod-openapi";
+import { UserError } from "../../../kernel/index.ts";
+import { SUPPRESSION_REASONS, suppressionErrors, type Suppression, type Suppressions } from "../../../mail/index.ts";
+import type { Zones } from "../../../zones/index.ts";
+import { answer, route, type Answer, type Route } from "../../operation.ts";
+import { iso } from "./sending-schemas.ts";
+
+interface OlderSuppressionsDeps {
+  suppressions: Pick<Suppressions, "list" | "get" | "create" | "delete">;
+  zones: Pick<Zones, "get">;
+}
+
+const tag = "Email suppressions (older paths)";
+const time = z.iso.datetime();
+const entrySchema = z.object({
+  id: z.uuid(),
+  email: z.string(),
+  reason: z.enum(SUPPRESSION_REASONS),
+  created_at: time,
+  expires_at: time.nullable(),
+  zones: z.array(z.string()),
+});
+const entryBody = z.object({
+  email: z.string(),
+  expires_at: z.iso
+    .datetime({ offset: true })
+    .transform((text) => Date.parse(text))
+    .nullish(),
+});
+const listQuery = z.object({
+  page: z.coerce.number().int().min(0).default(1),
+  per_page: z.coerce.number().int().min(0).max(1000).default(100),
+  order: z.enum(["email", "expires_at", "created_at"]).default("created_at"),
+  direction: z.enum(["asc", "desc"]).default("desc"),
+});
+
+/** These paths sort the whole list in memory; longer lists are available from `sending/suppressions`. */
+const MAX_LISTED = 10_000;
+const AT_ONCE = 1000;
+
+/** Where an operation is found: both products, for accounts and for zones. */
+const PLACES = (["account", "zone"] as const).flatMap((level) =>
+  (["routing", "sending"] as const).map((product) => ({
+    level,
+    product,
+    path: `/${level}s/{${level}_id}/email/${product}/suppression`,
+    read: product === "routing" ? ("Email Routing Rules Read" as const) : ("Email Sending Read" as const),
+    write: product === "routing" ? ("Email Routing Rules Write" as const) : ("Email Sending Write" as const),
+  })),
+);
+
+/** The published failures of these paths: `error` as text for 404, otherwise `errors` as texts. */
+async function failing<Result>(work: () => Promise<Answer<Result>>): Promise<Answer<Result> | Response> {
+  try {
+    return await work();
+  } catch (err) {
+    if (!(err instanceof UserError) || err.entry.http >= 500) throw err;
+    const { http: status } = err.entry;
+    return Response.json(
+      { success: false, ...(status === 404 ? { error: err.message } : { errors: [err.message] }) },
+      { status },
+    );
+  }
+}
+
+/** A zone's path shows the entries of the account and those of the zone's domains. */
+interface Place {
+  account: string;
+  zone?: { id: string; name: string };
+}
+
+/** The deprecated paths `email/{routing,sending}/suppression`: the same list as `sending/suppressions`. */
+export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressionsDeps): Route[] {
+  async function placeOf({ account_id, zone_id }: Record<string, string>): Promise<Place> {
+    if (zone_id === undefined) return { account: account_id! };
+    const { id, name, account } = await zones.get(zone_id);
+    return { account, zone: { id, name } };
+  }
+
+  const belongs = ({ zone }: Place, { scope }: Suppression) =>
+    zone === undefined || scope.type === "account" || isBelow(scope.value, zone.name);
+
+  const show = ({ zone }: Place, one: Suppression): z.input<typeof entrySchema> => ({
+    id: one.id,
+    email: one.email,
+    reason: one.reason,
+    created_at: iso(one.createdAt),
+    expires_at: one.expiresAt === null ? null : iso(one.expiresAt),
+    zones: zone !== undefined && one.scope.type === "sending_domain" ? [zone.id] : [],
+  });
+
+  async function need(params: Record<string, string>): Promise<{ place: Place; found: Suppression }> {
+    const place = await placeOf(params);
+    const found = await suppressions.get(place.account, params.suppression_id!);
+    if (!belongs(place, found)) throw suppressionErrors.noSuppression();
+    return { place, found };
+  }
+
+  async function all(place: Place): Promise<Suppression[]> {
+    const found: Suppression[] = [];
+    let cursor: string | undefined;
+    do {
+      const { items, next } = await suppressions.list(place.account, {}, { cursor, perPage: AT_ONCE });
+      found.push(...items.filter((one) => belongs(place, one)));
+      cursor = next ?? undefined;
+    } while (cursor !== undefined && found.length < MAX_LISTED);
+    return found;
+  }
+
+  return PLACES.flatMap(({ level, product, path, read, write }) => {
+    const name = `${level}-email-${product}-suppression`;
+    const one = `${path}/{suppression_id}`;
+    return [
+      route(
+        {
+          id: `list-${name}`,
+          method: "get",
+          path,
+          tag,
+          summary: "List suppressions (deprecated)",
+          permission: read,
+          query: listQuery,
+          result: z.array(entrySchema),
+        },
+        async ({ params, query: { page, per_page, order, direction } }) =>
+          failing(async () => {
+            const place = await placeOf(params);
+            const listed = sorted(await all(place), order, direction);
+            const from = Math.max(0, page - 1) * per_page;
+            const shown = listed.slice(from, from + per_page).map((item) => show(place, item));
+            return answer(shown, { extraFields: { page, per_page, total: listed.length } });
+          }),
+      ),
+      route(
+        {
+          id: `create-${name}`,
+          method: "post",
+          path,
+          tag,
+          summary: "Suppress an address (deprecated)",
+          permission: write,
+          body: entryBody,
+          result: z.object({ id: z.uuid() }),
+        },
+        async ({ params, body: { email, expires_at: expiresAt } }) =>
+          failing(async () => {
+            const { account, zone } = await placeOf(params);
+            const { id } = await suppressions.create(account, {
+              email,
+              expiresAt: expiresAt ?? null,
+              ...(zone && { scope: { type: "sending_domain", value: zone.name } }),
+            });
+            return answer({ id });
+          }),
+      ),
+      route(
+        {
+          id: `get-${name}`,
+          method: "get",
+          path: one,
+          tag,
+          summary: "Get a suppression (deprecated)",
+          permission: read,
+          result: entrySchema,
+        },
+        async ({ params }) =>
+          failing(async () => {
+            const { place, found } = await need(params);
+            return answer(show(place, found));
+          }),
+      ),
+      route(
+        {
+          id: `delete-${name}`,
+          method: "delete",
+          path: one,
+          tag,
+          summary: "Delete a suppression (deprecated)",
+          permission: write,
+          result: z.null(),
+        },
+        async ({ params }) =>
+          failing(async () => {
+            const { place, found } = await need(params);
+            // The entries of the account also apply to other zones.
+            if (place.zone !== undefined && found.scope.type === "account")
+              throw suppressionErrors.accountSuppression();
+            await suppressions.delete(place.account, found.id);
+            return answer(null);
+          }),
+      ),
+    ];
+  });
+}
+
+const isBelow = (domain: string, zone: string) => domain === zone || domain.endsWith(`.${zone}`);
+
+function sorted(items: Suppression[], order: "email" | "expires_at" | "created_at", direction: "asc" | "desc") {
+  const sign = direction === "asc" ? 1 : -1;
+  const compare = {
+    email: (a: Suppression, b: Suppression) => (a.email < b.email ? -1 : Number(a.email > b.email)),
+    // Entries that never expire come last.
+    expires_at: (a: Suppression, b: Suppression) =>
+      (a.expiresAt ?? Number.MAX_SAFE_INTEGER) - (b.expiresAt ?? Number.MAX_SAFE_INTEGER),
+    created_at: (a: Suppression, b: Suppression) => a.createdAt - b.createdAt,
+  }[order];
+  return items.toSorted((a, b) => sign * (compare(a, b) || (a.id < b.id ? -1 : 1)));
+}

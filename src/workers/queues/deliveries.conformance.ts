@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { systemClock } from "../../kernel/index.ts";
-import type { NewQueueConsumer } from "./index.ts";
+import type { NewQueueConsumer, QueueStore } from "./index.ts";
 import { ACCOUNT, createFakeWorker, json, OK, startQueues, valueOf } from "./queues.testing.ts";
 
 /** The delivery of messages to workers on every database engine. */
@@ -15,8 +15,8 @@ export function deliveriesConformance(engine: TestEngine): void {
       await fixture.queues.addConsumer(ACCOUNT, id, { type: "worker", script: "w", maxWaitMs: 0, ...consumer });
       const queue = (await fixture.queues.get(ACCOUNT, id))!;
       const worker = createFakeWorker();
-      const deliver = (store = fixture as typeof fixture | Awaited<ReturnType<typeof fixture.another>>) => {
-        const deliveries = store.deliver(worker.dispatch, { pollMs: 20, leaseMs: 600 });
+      const deliver = (store: QueueStore = fixture, options: { alone?: boolean } = {}) => {
+        const deliveries = store.deliver(worker.dispatch, { pollMs: 20, leaseMs: 600, ...options });
         t.after(() => deliveries.close());
         return deliveries;
       };
@@ -73,8 +73,8 @@ export function deliveriesConformance(engine: TestEngine): void {
 
     test("at most max_concurrency batches run concurrently, in one process of several", async (t) => {
       const { messages, queue, worker, deliver, another } = await start(t, { batchSize: 1, maxConcurrency: 2 });
-      deliver();
-      deliver(await another());
+      deliver(undefined, { alone: false });
+      deliver(await another(), { alone: false });
       await messages.send(
         queue,
         Array.from({ length: 6 }, (_, n) => json(n)),

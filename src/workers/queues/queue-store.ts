@@ -25,10 +25,10 @@ interface QueueStoreDeps {
 export interface QueueStore extends Pick<BindingServices["queue"], "handle"> {
   queues: Queues;
   messages: QueueMessages;
-  /** Delivers messages to workers until closed. */
+  /** Delivers messages to workers until closed. `alone`: no other process uses the database; default true for SQLite. */
   deliver(
     dispatch: DeliveryDeps["dispatch"],
-    options?: { pollMs?: number; leaseMs?: number },
+    options?: { pollMs?: number; leaseMs?: number; alone?: boolean },
   ): { close(): Promise<void> };
 }
 

@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { isStoreError } from "../errors.ts";
 import { openFsObjects } from "./fs.ts";
-import { objectsConformance } from "./objects.conformance.ts";
+import { objectKeysConformance } from "./objects-keys.conformance.ts";
+import { objectPartialConformance } from "./objects-partial.conformance.ts";
+import { objectPutConformance } from "./objects-put.conformance.ts";
+import { objectReadConformance } from "./objects-read.conformance.ts";
 
 function temporary(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-objects-"));
@@ -14,7 +17,11 @@ function temporary(t: TestContext): string {
 }
 
 describe("objects in a folder", () => {
-  objectsConformance((t) => openFsObjects({ folder: temporary(t) }));
+  const open = (t: TestContext) => openFsObjects({ folder: temporary(t) });
+  objectPutConformance(open);
+  objectReadConformance(open);
+  objectPartialConformance(open);
+  objectKeysConformance(open);
 
   test("are readable only by their owner, and leave no temp file", async (t) => {
     const folder = join(temporary(t), "new", "folder");

@@ -14,9 +14,12 @@ import { createSuppressions } from "../suppressions/index.ts";
 import { readDraft } from "./draft.ts";
 import { createSendingDomains } from "./domains.ts";
 import { createSending, type SendingDeps } from "./sending.ts";
+import type { SendRequest } from "./types.ts";
 
 export const ACCOUNT = "a".repeat(32);
 export const OTHER_ACCOUNT = "b".repeat(32);
+/** The recipient of drafts and messages. */
+export const RECIPIENT = "user@there.example";
 const HOSTS = {
   mx: [
     { host: "mx1.reelpost.example", priority: 10 },
@@ -119,13 +122,13 @@ export async function openSending(
 }
 
 export const draftOf = (more: Record<string, unknown> = {}) =>
-  readDraft({ from: "app@example.com", to: "user@there.example", subject: "Hello", text: "Hi", ...more });
+  readDraft({ from: "app@example.com", to: RECIPIENT, subject: "Hello", text: "Hi", ...more });
 
 /** Returns a message as submitted by a program. */
 export const messageOf = (fields: Record<string, string> = {}, body = "Hi\r\n") =>
   `${Object.entries({
     From: "App <app@example.com>",
-    To: "user@there.example",
+    To: RECIPIENT,
     Subject: "Hello",
     "Message-ID": "<own@example.com>",
     ...fields,
@@ -143,3 +146,29 @@ export const fullQueue: Transport = {
       reply: { code: 452, enhanced: "4.3.1", text: "The outbound queue is full, try again later" },
     })),
 };
+
+/** Like `openSending`, with the sending domain example.com. `draft` and `raw` send from it. */
+export async function openSendingDomain(...args: Parameters<typeof openSending>) {
+  const house = await openSending(...args);
+  const zone = await house.newZone();
+  const domain = await house.domains.create(zone, "example.com");
+  const draft = (more: Record<string, unknown> = {}, request: Partial<SendRequest> = {}) =>
+    house.sending.send({
+      account: ACCOUNT,
+      via: "rest",
+      from: "",
+      to: [],
+      draft: draftOf(more),
+      ...request,
+    } as SendRequest);
+  const raw = (text = messageOf(), request: Partial<SendRequest> = {}) =>
+    house.sending.send({
+      account: ACCOUNT,
+      via: "rest_raw",
+      from: "app@example.com",
+      to: [RECIPIENT],
+      raw: house.spool.fromMemory(Buffer.from(text)),
+      ...request,
+    } as SendRequest);
+  return { ...house, zone, domain, draft, raw };
+}

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import type { TestContext } from "node:test";
-import { runFfmpeg } from "../../../../test/support/media.ts";
+import { runFfmpeg, X264 } from "../../../../test/support/media.ts";
 import { silentLog } from "../../../kernel/index.ts";
 import {
   aacEntry,
@@ -16,6 +17,7 @@ import {
   type Track,
 } from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/port.ts";
+import { MediaRunError } from "../../media/run-error.ts";
 import type { LiveFragment, LiveRun, LiveEncoding } from "../fragments.ts";
 import { openHub } from "../hub/hub.testing.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
@@ -226,4 +228,43 @@ export async function until(condition: () => boolean, what: string): Promise<voi
     assert.ok(performance.now() < late, `timed out after a minute, waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+}
+
+/** Encoder options for H.264 without reordered frames. */
+export const ZERO_DELAY = [...X264, "-bf", "0"];
+
+/** Fails the test if something is encoded. */
+export const none: Pick<MediaTools, "live"> = { live: () => assert.fail("something was encoded") };
+
+/** Asserts that both lists have the same times, each within this many seconds. */
+export const near = (actual: readonly number[], expected: readonly number[], within: number) => {
+  assert.equal(actual.length, expected.length);
+  for (const [i, time] of actual.entries())
+    assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
+};
+
+/** The packets of a later round of an endless publisher, which repeats the same packets with later times. */
+export const again = (packets: readonly MediaPacket[], round: number, seconds: number) =>
+  packets.map((packet) => ({
+    ...packet,
+    dts: packet.dts + round * seconds * 1_000_000,
+    pts: packet.pts + round * seconds * 1_000_000,
+  }));
+
+/** Encoders that never read or write anything. */
+export function hanging() {
+  const fails: ((err: Error) => void)[] = [];
+  const tools: Pick<MediaTools, "live"> = {
+    live() {
+      const { promise, reject } = Promise.withResolvers<never>();
+      promise.catch(() => {});
+      fails.push(reject);
+      return {
+        stdin: new PassThrough({ highWaterMark: 1 }),
+        done: promise,
+        kill: () => reject(new MediaRunError("aborted", "killed")),
+      };
+    },
+  };
+  return { tools, fails };
 }

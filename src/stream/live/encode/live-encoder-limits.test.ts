@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { clip, needsFfmpeg } from "../../../../test/support/media.ts";
+import { MediaRunError } from "../../media/run-error.ts";
+import { picture } from "../hub/hub.testing.ts";
+import { openEncoding, packetsOf, shownTimes, ZERO_DELAY, again, hanging } from "./encode.testing.ts";
+
+test(
+  "a hanging encoder does not block the broadcast; when its queue is too long or it lags for too long, runs with fewer renditions begin",
+  needsFfmpeg,
+  async (t) => {
+    const { tracks, packets } = await packetsOf(
+      await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+      { round: 1000 },
+    );
+    const { tools, fails } = hanging();
+    const encoding = await openEncoding(t, { tools, ladder: ["240p", "360p"] });
+    encoding.publication.configure(tracks);
+    encoding.send(packets);
+    const [first] = encoding.runs;
+    assert.ok(first!.fragments.filter(({ rendition }) => rendition === "source").length >= 5);
+    fails[0]!(new MediaRunError("input", "too much waits"));
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let round = 1; round < 5; round++) encoding.send(again(packets, round, 2));
+    assert.equal(encoding.runs.length, 2);
+    encoding.clock.advance(6500);
+    // The lag is detected at a packet; the next key frame begins the run.
+    encoding.send(again(packets, 5, 2));
+    assert.deepEqual(
+      encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+      [
+        ["source", "360p", "240p", "audio"],
+        ["source", "240p", "audio"],
+        ["source", "audio"],
+      ],
+    );
+    assert.deepEqual(encoding.notes.slice(1), [
+      ["360p is not encoded: the encoder did not keep up."],
+      ["240p and 360p are not encoded: the encoder did not keep up."],
+    ]);
+    assert.equal(encoding.admission.inUse(), 0);
+    await encoding.finish();
+    assert.ok(encoding.runs.every(({ ended }) => ended));
+  },
+);
+
+test("a broadcast that needs encoding waits for a slot and checks for one every ten seconds", async (t) => {
+  const encoding = await openEncoding(t, { tools: hanging().tools, encoders: 1 });
+  const others = [encoding.admission.admit(1), encoding.admission.admit(1, 1)];
+  encoding.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
+  encoding.send([picture(0, { key: true }), picture(1000, { key: true })]);
+  assert.equal(encoding.runs.length, 0);
+  assert.deepEqual(encoding.session().health().notes, [
+    "The broadcast must be transcoded for playback, but is not: all encoders (live.encoders: 1) are in use.",
+  ]);
+  for (const other of others) other.release();
+  encoding.send([picture(2000, { key: true })]);
+  assert.equal(encoding.runs.length, 0);
+  encoding.clock.advance(10_000);
+  encoding.send([picture(3000), picture(4000, { key: true })]);
+  assert.deepEqual(
+    encoding.runs.map(({ run }) => [run.renditions.map(({ name, height }) => `${name} ${height}`), run.keyFrames]),
+    [[["source 720"], "encoder"]],
+  );
+  assert.equal(encoding.runs[0]!.run.started, encoding.session().started + 4000);
+  assert.deepEqual(encoding.session().health().notes, [
+    "360p is not encoded: all encoders (live.encoders: 1) are in use.",
+  ]);
+  assert.equal(encoding.admission.inUse(), 1);
+  await encoding.finish();
+  assert.equal(encoding.admission.inUse(), 0);
+});
+
+test("a run waits at most one second for an encoder to exit, and loses no packet meanwhile", needsFfmpeg, async (t) => {
+  const { tracks, packets } = await packetsOf(
+    await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+    { round: 1000 },
+  );
+  const encoding = await openEncoding(t, { tools: hanging().tools });
+  encoding.publication.configure(tracks);
+  encoding.send(packets);
+  encoding.publication.configure({ video: tracks.video! });
+  encoding.send(packets);
+  assert.equal(encoding.runs.length, 1);
+  const began = performance.now();
+  await encoding.finish();
+  assert.ok(performance.now() - began < 10_000);
+  assert.deepEqual(
+    encoding.runs.map(({ ended }) => ended),
+    [true, true],
+  );
+  assert.equal((await shownTimes(await encoding.whole(encoding.runs[1]!, "source"))).length, 60);
+});

@@ -111,7 +111,7 @@ const update = defineCommand({
 
 const pause = defineCommand({
   name: "queues pause-delivery",
-  summary: "stop the delivery of a queue; its messages are kept",
+  summary: "stop delivery of messages from a queue; they are kept",
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost queues pause-delivery jobs", "until queues resume-delivery"]],
@@ -120,7 +120,7 @@ const pause = defineCommand({
 
 const resume = defineCommand({
   name: "queues resume-delivery",
-  summary: "continue the delivery of a queue",
+  summary: "resume delivery of messages from a queue",
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost queues resume-delivery jobs", "after queues pause-delivery"]],

@@ -11,7 +11,7 @@ import { keysOf, pieces, read } from "./objects.testing.ts";
  * the test.
  */
 export function objectPartialConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
-  describe("partial", () => {
+  describe("partial uploads", () => {
     test("grows by chunks of any size, also after another process takes over, and becomes visible when completed", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(3_000_000);

@@ -121,14 +121,14 @@ export function objectReadConformance(open: (t: TestContext) => Promise<ObjectSt
       );
     });
 
-    test("of a missing object is undefined", async (t) => {
+    test("returns undefined for a missing object", async (t) => {
       const store = await open(t);
       await store.put("a/b", Buffer.alloc(1));
       for (const key of ["b", "a", "a/c", "a/b/c", "x/y/z"]) assert.equal(await store.open(key), undefined, key);
     });
   });
 
-  describe("file", () => {
+  describe("file()", () => {
     test("is a path at which another program can read the bytes", async (t) => {
       const store = await open(t);
       await store.put("a/1", Buffer.from("bytes"));

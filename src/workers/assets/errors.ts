@@ -45,7 +45,7 @@ export const assetErrors = defineErrors("assets", {
     code: "E_ASSETS",
     http: 400,
     message: "Cannot read the assets in {folder}: {reason}.",
-    fix: "Correct `assets.directory` in the configuration; it is relative to that file.",
+    fix: "Correct `assets.directory`. The path is relative to the configuration file.",
   },
   workerFile: {
     code: "E_ASSETS",

@@ -71,7 +71,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       answer(OK);
     });
 
-    test("at most max_concurrency batches run concurrently, in one process of several", async (t) => {
+    test("at most max_concurrency batches run at once, all in the same process", async (t) => {
       const { messages, queue, worker, deliver, another } = await start(t, { batchSize: 1, maxConcurrency: 2 });
       deliver(undefined, { alone: false });
       deliver(await another(), { alone: false });

@@ -21,7 +21,7 @@ export interface DeliveryDeps {
   ids: Pick<Ids, "hex">;
   log: Log;
   stop: AbortSignal;
-  /** After a crash, its messages are delivered again after this time. Default 30 s. */
+  /** After a crash, messages being delivered are redelivered when their lease expires. Default 30 s. */
   leaseMs?: number;
 }
 
@@ -32,11 +32,11 @@ export interface Delivery {
   readonly ended: Promise<void>;
 }
 
-/** How long the lease of an empty queue is kept, which spares two writes per message of a slow queue. */
+/** How long this process holds the lease of an empty queue: a slow queue then needs two writes fewer per message. */
 const LINGER_MS = 5000;
 /** How often to look for delayed messages that have become due. */
 const LOOK_MS = 1000;
-/** How long messages wait that no worker process could be started for. */
+/** Delay before the retry of messages whose worker could not be started. */
 const UNSTARTED_MS = 2000;
 const FAILED_MS = 1000;
 
@@ -103,7 +103,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     );
     void run(current, batch, rows)
       .catch((err: unknown) =>
-        log.error({ err, queue: current.name }, `queues: failed to deliver, will retry: ${errorText(err)}`),
+        log.error({ err, queue: current.name }, `queues: failed to deliver a batch, will retry: ${errorText(err)}`),
       )
       .finally(() => {
         batches.delete(batch);
@@ -113,7 +113,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
 
   async function run(current: Queue, batch: string, claimed: MessageRow[]) {
     const consumer = current.consumer!;
-    // Their last delivery was interrupted by the end of a process.
+    // The process that delivered them last has crashed.
     const exhausted = claimed.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
     await deadLetters.move(current, consumer, batch, exhausted);
     const rows = claimed.filter((row) => !exhausted.includes(row));
@@ -123,7 +123,10 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
       { queue: current.name, messages: rows.map(messageOf), metrics: await messages.metrics(current) },
     );
     if (!outcome.started) {
-      log.warn({ queue: current.name, script: consumer.script, ...outcome.exception }, "queues: worker not started");
+      log.warn(
+        { queue: current.name, script: consumer.script, ...outcome.exception },
+        "queues: failed to start the worker, will retry",
+      );
       await giveBack(batch, rows);
       return;
     }
@@ -173,7 +176,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   }
 
   const ended = main().catch(async (err: unknown) => {
-    log.error({ err, queueId }, `queues: delivery failed, will retry: ${errorText(err)}`);
+    log.error({ err, queueId }, `queues: failed to read a queue, will retry: ${errorText(err)}`);
     await clock.sleep(FAILED_MS, stop).catch(() => {});
   });
   return { wake, ended };

@@ -61,7 +61,7 @@ export const queueErrors = defineErrors("queues", {
     code: 100127,
     http: 400,
     message: "The dead letter queue of {queue} is the queue itself.",
-    fix: "Name another queue.",
+    fix: "Specify a different queue.",
   },
   notPulled: {
     code: 11007,

@@ -91,7 +91,7 @@ export type QueueContentType = "json" | "text" | "bytes" | "v8";
 export interface NewMessage {
   contentType: QueueContentType;
   body: Uint8Array;
-  /** Seconds. Undefined: the delay of the queue. */
+  /** In seconds; defaults to the delay of the queue. */
   delay?: number | undefined;
 }
 
@@ -105,7 +105,7 @@ export interface QueueMessage {
   attempts: number;
 }
 
-/** The messages that are waiting or being delivered. Approximate: a busy queue is not counted for every message. */
+/** Messages that are waiting or being delivered. Approximate: a busy queue is not recounted after every message. */
 export interface QueueMetrics {
   backlogCount: number;
   backlogBytes: number;

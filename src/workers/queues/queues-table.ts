@@ -163,7 +163,7 @@ export function createQueuesTable(db: Db) {
           .limit(limit),
       ),
 
-    /** Takes or renews the delivery of a queue. Undefined: another process has it, or it no longer has this consumer. */
+    /** Acquires or renews the delivery lease of a queue. Returns undefined if another process holds it, or if no worker consumes the queue. */
     async lease(
       queueId: string,
       { token, now, until }: { token: string; now: number; until: number },

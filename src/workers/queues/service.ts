@@ -66,7 +66,7 @@ export function createQueueService({
         sendJson(response, 200, await answer(request, queue, binding.delivery_delay));
       } catch (err) {
         if (!(err instanceof UserError))
-          log.error({ err, script: script.name, queue: binding.queue_name }, "queues: failed to send");
+          log.error({ err, script: script.name, queue: binding.queue_name }, "queues: failed to store messages");
         await refuse(request, response, err);
       }
     },

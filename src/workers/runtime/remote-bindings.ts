@@ -37,5 +37,5 @@ const ownAssets: BindingService<RemoteBinding> = {
 export const serviceName = (binding: RemoteBinding) =>
   `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
 
-/** The host of CONNECT requests by which workerd asks for an RPC connection to a service binding: letters and digits. */
+/** Host in the CONNECT requests with which workerd opens an RPC connection to a service binding. Contains only letters and digits. */
 export const rpcHost = ({ name }: ServiceBinding) => `rpc${Buffer.from(name.toWellFormed()).toString("hex")}`;

@@ -50,7 +50,7 @@ test("keeps regular expressions, errors, lone surrogates, property names and sha
   assert.deepEqual(again[1], new Uint16Array([1, 2]));
 });
 
-test("rejects bytes in another format, truncated ones, and objects of the platform", () => {
+test("rejects other formats, truncated data, and host objects", () => {
   const bytes = written({ a: [1, "two", new Map([[3, 4]])] });
   for (let length = 0; length < bytes.length - 1; length++)
     assert.throws(() => readV8Value(bytes.subarray(0, length)), /cannot be deserialized/);

@@ -64,23 +64,23 @@ async function failing<Result>(work: () => Promise<Answer<Result>>): Promise<Ans
 }
 
 /** A zone's path shows the entries of the account and those of the zone's domains. */
-interface Place {
+interface Owner {
   account: string;
   zone?: { id: string; name: string };
 }
 
 /** The deprecated paths `email/{routing,sending}/suppression`: the same list as `sending/suppressions`. */
 export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressionsDeps): Route[] {
-  async function placeOf({ account_id, zone_id }: Record<string, string>): Promise<Place> {
+  async function ownerOf({ account_id, zone_id }: Record<string, string>): Promise<Owner> {
     if (zone_id === undefined) return { account: account_id! };
     const { id, name, account } = await zones.get(zone_id);
     return { account, zone: { id, name } };
   }
 
-  const belongs = ({ zone }: Place, { scope }: Suppression) =>
+  const belongs = ({ zone }: Owner, { scope }: Suppression) =>
     zone === undefined || scope.type === "account" || isBelow(scope.value, zone.name);
 
-  const show = ({ zone }: Place, one: Suppression): z.input<typeof entrySchema> => ({
+  const show = ({ zone }: Owner, one: Suppression): z.input<typeof entrySchema> => ({
     id: one.id,
     email: one.email,
     reason: one.reason,
@@ -89,19 +89,19 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
     zones: zone !== undefined && one.scope.type === "sending_domain" ? [zone.id] : [],
   });
 
-  async function need(params: Record<string, string>): Promise<{ place: Place; found: Suppression }> {
-    const place = await placeOf(params);
-    const found = await suppressions.get(place.account, params.suppression_id!);
-    if (!belongs(place, found)) throw suppressionErrors.noSuppression();
-    return { place, found };
+  async function need(params: Record<string, string>): Promise<{ owner: Owner; found: Suppression }> {
+    const owner = await ownerOf(params);
+    const found = await suppressions.get(owner.account, params.suppression_id!);
+    if (!belongs(owner, found)) throw suppressionErrors.noSuppression();
+    return { owner, found };
   }
 
-  async function all(place: Place): Promise<Suppression[]> {
+  async function all(owner: Owner): Promise<Suppression[]> {
     const found: Suppression[] = [];
     let cursor: string | undefined;
     do {
-      const { items, next } = await suppressions.list(place.account, {}, { cursor, perPage: AT_ONCE });
-      found.push(...items.filter((one) => belongs(place, one)));
+      const { items, next } = await suppressions.list(owner.account, {}, { cursor, perPage: AT_ONCE });
+      found.push(...items.filter((one) => belongs(owner, one)));
       cursor = next ?? undefined;
     } while (cursor !== undefined && found.length < MAX_LISTED);
     return found;
@@ -124,10 +124,10 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         },
         async ({ params, query: { page, per_page, order, direction } }) =>
           failing(async () => {
-            const place = await placeOf(params);
-            const listed = sorted(await all(place), order, direction);
+            const owner = await ownerOf(params);
+            const listed = sorted(await all(owner), order, direction);
             const from = Math.max(0, page - 1) * per_page;
-            const shown = listed.slice(from, from + per_page).map((item) => show(place, item));
+            const shown = listed.slice(from, from + per_page).map((item) => show(owner, item));
             return answer(shown, { extraFields: { page, per_page, total: listed.length } });
           }),
       ),
@@ -144,7 +144,7 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         },
         async ({ params, body: { email, expires_at: expiresAt } }) =>
           failing(async () => {
-            const { account, zone } = await placeOf(params);
+            const { account, zone } = await ownerOf(params);
             const { id } = await suppressions.create(account, {
               email,
               expiresAt: expiresAt ?? null,
@@ -165,8 +165,8 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         },
         async ({ params }) =>
           failing(async () => {
-            const { place, found } = await need(params);
-            return answer(show(place, found));
+            const { owner, found } = await need(params);
+            return answer(show(owner, found));
           }),
       ),
       route(
@@ -181,11 +181,11 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         },
         async ({ params }) =>
           failing(async () => {
-            const { place, found } = await need(params);
+            const { owner, found } = await need(params);
             // The entries of the account also apply to other zones.
-            if (place.zone !== undefined && found.scope.type === "account")
+            if (owner.zone !== undefined && found.scope.type === "account")
               throw suppressionErrors.accountSuppression();
-            await suppressions.delete(place.account, found.id);
+            await suppressions.delete(owner.account, found.id);
             return answer(null);
           }),
       ),

@@ -6,7 +6,7 @@ import { picture } from "../hub/hub.testing.ts";
 import { openEncoding, packetsOf, shownTimes, ZERO_DELAY, again, hanging } from "./encode.testing.ts";
 
 test(
-  "a hanging encoder does not block the broadcast; when its queue is too long or it lags for too long, runs with fewer renditions begin",
+  "a hung encoder does not block the broadcast; if its queue grows too long or it lags too long, it restarts with fewer renditions",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(

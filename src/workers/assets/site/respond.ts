@@ -5,7 +5,7 @@ import { isKnown, readRange, type ByteRange } from "./range.ts";
 import type { Resolved } from "./resolve.ts";
 import type { HeaderRule } from "./headers-file.ts";
 
-/** Shows names and values as a flat list; may change them for the client. */
+/** Receives names and values as a flat list, and returns those to send. */
 export type HeaderFilter = (headers: string[]) => string[];
 
 interface Sending {
@@ -18,7 +18,7 @@ interface Sending {
 
 const CACHE_CONTROL = "public, max-age=0, must-revalidate";
 
-/** Sends the response and resolves when it has ended, also if the client disconnects. */
+/** Sends the response. Resolves when it has ended, even if the client disconnects. */
 export async function respond(resolved: Resolved | undefined, sending: Sending): Promise<void> {
   const { request, response, rules, filter } = sending;
   // An unread body would block the connection.

@@ -5,7 +5,7 @@ type Captured = ReadonlyMap<string, string>;
 
 /** The source of a rule in `_headers` and `_redirects`: a path, or `https://host/path`. */
 export interface RulePattern {
-  /** Undefined: does not match. */
+  /** Returns undefined if the path does not match. */
   match(host: string, path: string): Captured | undefined;
 }
 

@@ -105,7 +105,7 @@ describe("asset site", () => {
     assert.equal((await range("bytes=2-4", { "if-range": `"${etagOf("0123456789")}"` })).status, 206);
   });
 
-  it("passes requests without an asset to the worker, and answers 404 without one", async (t) => {
+  it("passes requests that match no asset to the worker, or responds with 404 if there is none", async (t) => {
     assert.equal((await (await start(t, { "/a": "1" }))("/b")).status, 299);
     assert.equal((await (await start(t, { "/a": "1" }, { hasWorker: false }))("/b")).status, 404);
   });

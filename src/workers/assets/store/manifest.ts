@@ -56,7 +56,7 @@ export function manifestIdOf(account: string, entries: readonly ManifestEntry[])
   return hash.digest("hex").slice(0, 32);
 }
 
-/** A request carries at most this many bytes in base64, unless one file alone has more, and this many files. */
+/** A request carries up to this many files and bytes of base64. A larger file is sent alone. */
 const BUCKET_BYTES = 16 * 1024 * 1024;
 const BUCKET_FILES = 1000;
 

@@ -24,7 +24,7 @@ export function createWorkerCalls(
   const failed = (err: unknown, { worker, account }: ServiceTarget): string => {
     const isMissing = err instanceof UserError && err.domain === "workers" && err.kind === "scriptMissing";
     const message = messageOf(isMissing ? workerErrors.boundWorkerMissing({ script: worker }) : err);
-    log.warn({ err, worker, account }, `workers: a service binding failed: ${message}`);
+    log.warn({ err, worker, account }, `workers: service binding call failed: ${message}`);
     return message;
   };
   return {

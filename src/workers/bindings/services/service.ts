@@ -48,7 +48,7 @@ export function createServiceBindingService({
     upgrade(request, socket, head, { script, binding }) {
       const end = begin(script);
       if (end === undefined) return void socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
-      // Two pipelines and their owners listen to it.
+      // Two pipelines and their owners add a listener each.
       socket.setMaxListeners(20).once("close", end);
       calls.upgrade(targetOf(script, binding), request, socket, head);
     },

@@ -119,7 +119,7 @@ function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Prob
 function checkConsumers(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const consumers = [...view.pathOf("queues"), "consumers"];
   const list = entriesAt(document, consumers);
-  // A worker that has only assets; without assets, the missing field is reported.
+  // A worker with assets needs no `main`; without assets, its absence is reported.
   if (list.length > 0 && view.get("main") === undefined && view.get("assets") !== undefined)
     return [
       errorAt(

@@ -33,7 +33,7 @@ export function badUploads(given: BadInputFixture): void {
     await onlyGood();
   });
 
-  test("false lengths and offsets are reported, and the upload resumes at the true offset", async () => {
+  test("wrong lengths and offsets are rejected, and the upload resumes at the correct offset", async () => {
     const { server } = given;
     const file = await readFile(await clip({ seconds: 2 }));
     // A form that is truncated, or longer than declared, is rejected.

@@ -9,7 +9,7 @@ export interface Context {
   aliases: ReadonlyMap<string, Expression>;
   /** False for a query without FROM. */
   hasPoint: boolean;
-  /** The time of the query in seconds. */
+  /** Result of NOW(), in epoch seconds. */
   now: number;
   /** Present for expressions on groups: only grouped expressions and aggregates may be read. */
   groups?: Groups;

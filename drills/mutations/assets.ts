@@ -1,0 +1,100 @@
+import type { Mutation } from "./mutation.ts";
+
+export const mutations: Mutation[] = [
+  {
+    file: "src/workers/assets/site/resolve.ts",
+    from: 'if (target === undefined) return rule && { kind: "status", status: 404 };',
+    to: "if (target === undefined) return undefined;",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/resolve.ts",
+    from: 'if ("redirect" in target || canonical !== pathname)',
+    to: 'if ("redirect" in target)',
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/resolve.ts",
+    from: 'const search = to.search === "" ? request.search : to.search;',
+    to: "const search = to.search;",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/html-handling.ts",
+    from: "if (wanted === undefined || find(redirect) !== undefined) return false;",
+    to: "if (wanted === undefined) return false;",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/html-handling.ts",
+    from: "return contentOf(served) === contentOf(wanted);",
+    to: "return true;",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/html-handling.ts",
+    from: "if (file !== undefined) return { file, status: 404 };",
+    to: "if (file !== undefined) return { file, status: 200 };",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/routing.ts",
+    from: "compatibilityDate >= NAVIGATION_DATE",
+    to: "compatibilityDate > NAVIGATION_DATE",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/routing.ts",
+    from: 'return path.replace(/[/\\\\]+/g, "/") + (end < 0 ? "" : filled.slice(end));',
+    to: 'return path + (end < 0 ? "" : filled.slice(end));',
+    test: "src/workers/assets/site/rule-files.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/range.ts",
+    from: 'if (Number(first) >= size) return "unsatisfiable";',
+    to: "",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/range.ts",
+    from: "Math.max(0, size - Number(last))",
+    to: "size - Number(last)",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/range.ts",
+    from: 'one.trim().replace(/^W\\//, "") === etag',
+    to: "one.trim() === etag",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/respond.ts",
+    from: "const before = replaced.has(name) ? fields.get(name) : undefined;",
+    to: "const before = fields.get(name);",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/store/tokens.ts",
+    from: "if (claims.use !== use || !(Number(claims.exp) > seconds())) return undefined;",
+    to: "if (!(Number(claims.exp) > seconds())) return undefined;",
+    test: "src/workers/assets/store/assets.test.ts",
+  },
+  {
+    file: "src/workers/assets/store/tokens.ts",
+    from: "if (!isSigned) return undefined;",
+    to: "",
+    test: "src/workers/assets/store/assets.test.ts",
+  },
+  {
+    file: "src/workers/assets/store/manifest.ts",
+    from: 'segment === "" || segment === "." || segment === ".."',
+    to: 'segment === ""',
+    test: "src/workers/assets/store/assets.test.ts",
+  },
+  {
+    file: "src/workers/assets/store/manifest.ts",
+    from: "if ((sizes.get(hash) ?? size) !== size)",
+    to: "if (size < 0)",
+    test: "src/workers/assets/store/assets.test.ts",
+  },
+];

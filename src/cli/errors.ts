@@ -67,7 +67,7 @@ export const commandErrors = defineErrors("cli", {
     code: "E_QUEUE_MISSING",
     http: 404,
     message: "The queue {queue} does not exist on the server.",
-    fix: "Create it: reelpost queues create {queue}",
+    fix: "Run `reelpost queues create {queue}`.",
   },
   tailLost: {
     code: "E_TAIL_LOST",

@@ -9,13 +9,19 @@ import { connectStorage } from "../worker-of.ts";
 
 const nameArgument = { name: "name", summary: "name of the queue", required: true } as const;
 const settingOptions = {
-  "delivery-delay": { type: "number", placeholder: "seconds", min: 0, max: 86_400, summary: "delay of new messages" },
+  "delivery-delay": {
+    type: "number",
+    placeholder: "seconds",
+    min: 0,
+    max: 86_400,
+    summary: "default delay of messages",
+  },
   retention: {
     type: "number",
     placeholder: "seconds",
     min: 60,
     max: 1_209_600,
-    summary: "how long messages are kept",
+    summary: "message retention period",
     defaultText: "345600, four days",
   },
 } as const;
@@ -25,7 +31,7 @@ const create = defineCommand({
   summary: "create a queue",
   arguments: [nameArgument],
   options: { ...settingOptions, ...storageOptions },
-  examples: [["reelpost queues create jobs", "prints the entry for the configuration"]],
+  examples: [["reelpost queues create jobs", "prints the entry to add to the configuration"]],
   async run(values, [name], context) {
     const { api, base } = await connectStorage(values, context);
     const queue = await api.result<RemoteQueue>("POST", `${base}/queues`, {
@@ -45,7 +51,7 @@ const create = defineCommand({
 
 const list = defineCommand({
   name: "queues list",
-  summary: "list the queues",
+  summary: "list queues",
   options: storageOptions,
   examples: [["reelpost queues list --json", "for a program"]],
   async run(values, _, context) {
@@ -70,10 +76,10 @@ const list = defineCommand({
 
 const info = defineCommand({
   name: "queues info",
-  summary: "show a queue with its backlog",
+  summary: "show a queue and its backlog",
   arguments: [nameArgument],
   options: storageOptions,
-  examples: [["reelpost queues info jobs", "its settings, consumer and number of messages"]],
+  examples: [["reelpost queues info jobs", "settings, consumer and number of messages"]],
   async run(values, [name], context) {
     const { api, base } = await connectStorage(values, context);
     const { path, queue } = await findQueue(api, base, name!);
@@ -111,7 +117,7 @@ const update = defineCommand({
 
 const pause = defineCommand({
   name: "queues pause-delivery",
-  summary: "stop delivery of messages from a queue; they are kept",
+  summary: "pause message delivery from a queue; messages are kept",
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost queues pause-delivery jobs", "until queues resume-delivery"]],
@@ -120,7 +126,7 @@ const pause = defineCommand({
 
 const resume = defineCommand({
   name: "queues resume-delivery",
-  summary: "resume delivery of messages from a queue",
+  summary: "resume message delivery from a queue",
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost queues resume-delivery jobs", "after queues pause-delivery"]],
@@ -143,13 +149,13 @@ async function change(
 
 const purge = defineCommand({
   name: "queues purge",
-  summary: "delete all messages of a queue",
+  summary: "delete all messages in a queue",
   arguments: [nameArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost queues purge jobs --yes", "in a script"]],
   async run({ yes, ...values }, [name], context) {
     const { api, base } = await connectStorage(values, context);
-    await confirm(`Delete all messages of the queue ${name}?`, yes, context);
+    await confirm(`Delete all messages in the queue ${name}?`, yes, context);
     const { path } = await findQueue(api, base, name!);
     await api.result("POST", `${path}/purge`, { json: { delete_messages_permanently: true }, timeoutMs: 300_000 });
     printResult(context, { name, purged: true }, () => [`Purged ${name}`]);
@@ -159,13 +165,13 @@ const purge = defineCommand({
 
 const remove = defineCommand({
   name: "queues delete",
-  summary: "delete a queue with its messages",
+  summary: "delete a queue and its messages",
   arguments: [nameArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost queues delete jobs --yes", "in a script"]],
   async run({ yes, ...values }, [name], context) {
     const { api, base } = await connectStorage(values, context);
-    await confirm(`Delete the queue ${name} with its messages?`, yes, context);
+    await confirm(`Delete the queue ${name} and its messages?`, yes, context);
     const { path } = await findQueue(api, base, name!);
     await api.result("DELETE", path, { timeoutMs: 300_000 });
     printResult(context, { name, deleted: true }, () => [`Deleted ${name}`]);
@@ -176,17 +182,21 @@ const remove = defineCommand({
 const addPull = defineCommand({
   name: "queues consumer add",
   summary: "add an HTTP pull consumer to a queue",
-  description: "A worker becomes the consumer of the queues in its configuration when it is deployed.",
+  description: "Deploying a worker makes it the consumer of the queues in its configuration.",
   arguments: [nameArgument],
   options: {
-    "max-retries": { type: "number", min: 0, max: 100, summary: "deliveries after the first one", defaultText: "3" },
-    "dead-letter-queue": { type: "string", placeholder: "name", summary: "queue of messages that failed" },
+    "max-retries": { type: "number", min: 0, max: 100, summary: "maximum number of retries", defaultText: "3" },
+    "dead-letter-queue": {
+      type: "string",
+      placeholder: "name",
+      summary: "queue that receives messages whose retries are exhausted",
+    },
     "visibility-timeout": {
       type: "number",
       placeholder: "ms",
       min: 0,
       max: 43_200_000,
-      summary: "time to acknowledge a pulled message",
+      summary: "time in which a pulled message must be acknowledged",
       defaultText: "30000",
     },
     ...storageOptions,
@@ -203,7 +213,7 @@ const addPull = defineCommand({
       },
     });
     printResult(context, consumer, () => [
-      `Added an HTTP pull consumer to ${name}. Its messages: POST ${path}/messages/pull`,
+      `Added an HTTP pull consumer to ${name}. Pull its messages with POST ${path}/messages/pull`,
     ]);
     return 0;
   },
@@ -214,14 +224,14 @@ const removeConsumer = defineCommand({
   summary: "remove the consumer of a queue",
   arguments: [nameArgument],
   options: storageOptions,
-  examples: [["reelpost queues consumer remove jobs", "whether it is a worker or HTTP pull"]],
+  examples: [["reelpost queues consumer remove jobs", "for a worker or an HTTP pull consumer"]],
   async run(values, [name], context) {
     const { api, base } = await connectStorage(values, context);
     const { path, queue } = await findQueue(api, base, name!);
     for (const { consumer_id } of queue.consumers)
       await api.result("DELETE", `${path}/consumers${at`/${consumer_id}`}`);
     printResult(context, { name, removed: queue.consumers.length }, () => [
-      `Removed ${plural(queue.consumers.length, "consumer")} of ${name}`,
+      `Removed ${plural(queue.consumers.length, "consumer")} from ${name}`,
     ]);
     return 0;
   },

@@ -6,17 +6,17 @@ import { plural } from "../print.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 import { UPLOAD_TIMEOUT_MS } from "./timeouts.ts";
 
-/** The assets directory of a project, read for an upload. */
+/** A project's assets, read from their directory for an upload. */
 export interface PreparedAssets {
   files: FolderAsset[];
-  /** Total bytes. */
+  /** Total size in bytes. */
   size: number;
-  /** `assets.config` of the metadata. */
+  /** Value of `assets.config` in the upload metadata. */
   config: Record<string, unknown>;
   warnings: string[];
 }
 
-/** Throws the errors of the directory: unreadable, too many files, a file that is too large. */
+/** Throws folderUnreadable, tooManyFiles, fileTooLarge, workerFile. */
 export async function prepareAssets(
   { compatibilityDate, compatibilityFlags }: Project,
   { directory, config }: NonNullable<Project["assets"]>,
@@ -48,13 +48,13 @@ export async function prepareAssets(
 
 const AT_ONCE = 3;
 
-/** Uploads the files that the server does not have and returns the field `assets` of the metadata. */
+/** Uploads the files that the server lacks. Returns the `assets` field of the upload metadata. */
 export async function uploadAssets(
   { api, base, script, progress }: WorkerConnection,
   { files, config }: PreparedAssets,
 ): Promise<{ jwt: string; config: Record<string, unknown> }> {
   const hashed: (FolderAsset & { hash: string })[] = [];
-  // One at a time: together they may not fit into memory.
+  // One file at a time: all files together may not fit into memory.
   for (const asset of files) hashed.push({ ...asset, hash: await hashOf(asset) });
   const byHash = new Map(hashed.map((asset) => [asset.hash, asset]));
   const manifest = Object.fromEntries(hashed.map(({ path, hash, size }) => [path, { hash, size }]));
@@ -81,11 +81,11 @@ export async function uploadAssets(
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, upload));
-  if (completion === undefined) throw new Error("the server did not complete the upload of the assets");
+  if (completion === undefined) throw new Error("the server did not complete the asset upload");
   return { jwt: completion, config };
 }
 
-/** The extension is included because it determines the content type. */
+/** Includes the extension, because it determines the content type. */
 async function hashOf({ file, path }: FolderAsset): Promise<string> {
   const hash = createHash("sha256").update(await readFile(file));
   return hash.update(extname(path)).digest("hex").slice(0, 32);

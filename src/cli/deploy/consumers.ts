@@ -4,8 +4,8 @@ import { findQueue } from "../queues/remote.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
 /**
- * Makes the worker the consumer of the queues in its configuration. Rejects with the API's error if another consumer has
- * one of them. Consumers that are no longer in the configuration stay, as after `wrangler deploy`.
+ * Makes the worker the consumer of the queues in its configuration. Rejects with the API's error if a queue has another
+ * consumer. Like `wrangler deploy`, does not remove consumers that are no longer in the configuration.
  */
 export async function setConsumers(
   { api, base, name }: WorkerConnection,

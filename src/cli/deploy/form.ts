@@ -13,7 +13,7 @@ const CONTENT_TYPES: Record<WorkerModule["kind"], string> = {
 interface FormOptions {
   keepVars: boolean;
   message: string | undefined;
-  /** The field `assets` of the metadata. */
+  /** The `assets` field of the upload metadata. */
   assets: object | undefined;
 }
 

@@ -22,9 +22,9 @@ export interface Prepared {
   project: Project;
   build: ProjectBuild;
   bindings: Binding[];
-  /** The files in the assets directory; absent without assets. */
+  /** Absent if the project has no assets. */
   assets?: PreparedAssets;
-  /** `assets`: the field of the metadata for the uploaded assets. */
+  /** `assets` is the field of the upload metadata that uploadAssets() returned. */
   form(assets: object | undefined): FormData;
   /** Size of the modules in bytes, and of all modules compressed together; size limits apply to the latter. */
   size: number;

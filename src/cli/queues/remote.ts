@@ -2,7 +2,7 @@ import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
 
-/** A queue as the API shows it. */
+/** A queue in API responses. */
 export interface RemoteQueue {
   queue_id: string;
   queue_name: string;
@@ -13,7 +13,7 @@ export interface RemoteQueue {
   settings: { delivery_delay: number; delivery_paused: boolean; message_retention_period: number };
 }
 
-/** Throws queueMissing. */
+/** Finds a queue by name. Throws queueMissing. */
 export async function findQueue(
   api: ApiConnection["api"],
   base: string,

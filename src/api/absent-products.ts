@@ -1,4 +1,7 @@
-/** Products of the hosted API that this server does not have, by their path below the account, the zone or the root. */
+/**
+ * Products of the hosted API that this server does not offer, with their paths relative to the account, the zone or the
+ * root.
+ */
 const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
   ["Vectorize is", /^vectorize\b/],
   ["Hyperdrive is", /^hyperdrive\b/],
@@ -24,14 +27,14 @@ const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
   ["Realtime is", /^calls\b/],
   ["Turnstile is", /^challenges\/widgets\b/],
   ["Event subscriptions are", /^event_subscriptions\b/],
-  ["Event notifications of R2 are", /^event_notifications\/r2\b/],
+  ["R2 event notifications are", /^event_notifications\/r2\b/],
   ["R2 Data Catalog is", /^(r2-catalog|r2\/catalog)\b/],
   ["R2 lifecycle rules are", /^r2\/buckets\/[^/]+\/lifecycle$/],
   ["R2 bucket locks are", /^r2\/buckets\/[^/]+\/lock$/],
   ["R2 CORS rules are", /^r2\/buckets\/[^/]+\/cors$/],
-  ["Public domains of R2 buckets are", /^r2\/buckets\/[^/]+\/domains\b/],
+  ["Public R2 bucket domains are", /^r2\/buckets\/[^/]+\/domains\b/],
   ["Sippy is", /^r2\/buckets\/[^/]+\/sippy$/],
-  ["Local uploads of R2 are", /^r2\/buckets\/[^/]+\/local-uploads$/],
+  ["R2 local uploads are", /^r2\/buckets\/[^/]+\/local-uploads$/],
   ["R2 metrics are", /^r2\/metrics$/],
   ["Temporary R2 credentials are", /^r2\/temp-access-credentials$/],
   ["Super Slurper is", /^slurper\b/],
@@ -40,9 +43,8 @@ const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
 ];
 
 /**
- * The product to which a path belongs, with its verb: "Vectorize is". Undefined for a path of another kind.
- *
- * `path` is relative to /client/v4.
+ * Returns the unavailable product to which a path belongs, with its verb ("Vectorize is"), or undefined. `path` is
+ * relative to /client/v4.
  */
 export function absentProduct(path: string): string | undefined {
   const below = path.replace(/^\/((accounts|zones)\/[^/]+\/)?/, "");

@@ -27,7 +27,7 @@ export interface Operation<
    * Null: any valid token; the handler filters what it may see.
    */
   permission: Permission | null;
-  /** Authenticates with something other than an API token. Undefined: the token is invalid. */
+  /** Authenticates with a secret other than an API token. Returns undefined if the secret is invalid. */
   authenticate?(secret: string): Caller | undefined;
   /** Error for unauthenticated requests, if clients expect another one than the usual. */
   authenticationError?: () => UserError;

@@ -142,7 +142,7 @@ export function createDev(
   return {
     mailDir,
     async start({ host, port, smtpPort }) {
-      // A worker of an earlier run may have consumed queues.
+      // Workers of an earlier run may still be registered as consumers.
       await bindings.queue.queues.keepConsumersOf("", names);
       await workers.start({ deploy: runtime.deploy, consume: bindings.queue.queues.setConsumersOf });
       const deliveries = bindings.queue.deliver(({ script }, batch) => runtime.queue(script, batch));

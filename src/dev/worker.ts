@@ -39,7 +39,7 @@ export interface DevWorker {
   close(): Promise<void>;
 }
 
-/** Runs the builds of a worker, and delivers the messages of the queues that it consumes. */
+/** Runs the builds of a worker, and registers it as the consumer of its queues. */
 export interface Deployer extends Pick<WorkerRuntime, "deploy"> {
   consume: Queues["setConsumersOf"];
 }
@@ -87,7 +87,10 @@ export async function openDevWorker({
   let commandFiles: ReadonlySet<string> = new Set();
 
   let served: FolderSite | undefined;
-  /** The assets of the current configuration; of the previous one while a version without assets is being deployed. */
+  /**
+   * Assets of the current configuration. Until a version without assets is deployed, those of the previous
+   * configuration.
+   */
   const currentAssets = (): FolderSite => {
     const { assets, compatibilityDate, compatibilityFlags } = project;
     if (assets !== undefined)
@@ -96,7 +99,7 @@ export async function openDevWorker({
   };
   const site = createFolderSite(currentAssets, (lines) => {
     if (lines.length > 0)
-      report({ event: "warning", text: `ignored in the assets:\n${lines.slice(0, 20).join("\n")}` });
+      report({ event: "warning", text: `assets: ignored lines:\n${lines.slice(0, 20).join("\n")}` });
   });
 
   const files = createFileWatch({
@@ -172,7 +175,7 @@ export async function openDevWorker({
         });
       }
       failure = undefined;
-      // Development has no accounts.
+      // `reelpost dev` has no accounts, so the account is empty.
       await runtime!.consume(
         "",
         name,

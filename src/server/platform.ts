@@ -19,7 +19,7 @@ interface PlatformDeps {
   secrets: Secrets;
   runtime: WorkerRuntime;
   settings: Settings;
-  /** True if cron triggers run and queues are delivered in this process. */
+  /** True if this process runs cron triggers and delivers queue messages. */
   scheduled: boolean;
   /**
    * Resources that an account has in modules created later, as name and count: an account with resources cannot be

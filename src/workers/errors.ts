@@ -150,8 +150,8 @@ export const workerErrors = defineErrors("workers", {
   boundWorkerMissing: {
     code: 10143,
     http: 404,
-    message: "The Worker {script} of the service binding does not exist or does not run.",
-    fix: "Deploy {script}; in `reelpost dev`, start it too with another --config.",
+    message: "The Worker {script} of the service binding does not exist or is not running.",
+    fix: "Deploy {script}. In `reelpost dev`, also start it with another --config.",
   },
   entrypointMissing: {
     code: 10144,
@@ -162,7 +162,7 @@ export const workerErrors = defineErrors("workers", {
   tooManyEntrypoints: {
     code: 10145,
     http: 503,
-    message: "Other Workers call the Worker {script} with more than {limit} entrypoints and props.",
+    message: "Service bindings call the Worker {script} with more than {limit} combinations of entrypoint and props.",
     fix: "Use fewer different props in the service bindings to {script}.",
   },
   queueMissing: {

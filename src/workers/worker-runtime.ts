@@ -17,7 +17,7 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   sendEmail(): SendEmailPort;
   /** Executes the operations of stream bindings; called for each. */
   stream(): StreamPort;
-  /** Calls the workers of service bindings; called for each. */
+  /** Calls between workers. Evaluated for each call, because it may be set after the runtime has been created. */
   calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */

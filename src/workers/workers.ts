@@ -22,7 +22,7 @@ interface WorkersOptions {
   accounts: Pick<AccountsModule, "nameOf" | "stillValid" | "onChanged">;
   /** Maximum size of an uploaded script with its modules, in bytes. */
   scriptBytes: number;
-  /** True if cron triggers run and queues are delivered in this process. */
+  /** True if this process runs cron triggers and delivers queue messages. */
   scheduled: boolean;
 }
 

@@ -45,11 +45,11 @@ describe("service bindings between the workers of a development server", () => {
 
   const visit = async () => (await (await fetch(`${server.url}/path`)).json()) as Record<string, unknown>;
 
-  it("fetch and RPC reach the other worker; a worker that does not run is a clear error", async () => {
+  it("fetch and RPC reach the other worker; calling a worker that is not running causes a clear error", async () => {
     assert.deepEqual(await visit(), {
       fetched: "one /path",
       sum: 3,
-      missing: [503, "The Worker nobody of the service binding does not exist or does not run.\n"],
+      missing: [503, "The Worker nobody of the service binding does not exist or is not running.\n"],
     });
   });
 

@@ -61,7 +61,7 @@ describe("wrangler: service bindings", () => {
     assert.match(text, /\[code: 10143\]/);
   });
 
-  it("a deployed worker calls another one by fetch and by RPC, also a named entrypoint", async () => {
+  it("a deployed worker calls another one by fetch and RPC, including a named entrypoint", async () => {
     await backend.run(["deploy"]);
     assert.match((await frontend.run(["deploy"])).text, /env\.ADMIN \(backend#Admin\)/);
     assert.deepEqual(await visit(), { fetched: "one POST https://backend/path", sum: 6, edition: "one" });
@@ -86,9 +86,9 @@ describe("wrangler: service bindings", () => {
     }
   });
 
-  it("a call to a deleted worker is a clear error", async () => {
+  it("a call to a deleted worker causes a clear error", async () => {
     await backend.run(["delete", "--force"]);
     const { text } = await platform.visit("frontend");
-    assert.match(text, /The Worker backend of the service binding does not exist or does not run/);
+    assert.match(text, /The Worker backend of the service binding does not exist or is not running/);
   });
 });

@@ -10,7 +10,7 @@ const shared = {
   raw: "application/json",
 } as const;
 
-/** The SQL API of Analytics Engine: responses and errors have no envelope. */
+/** The SQL API of Analytics Engine. Its responses and errors have no envelope. */
 export function analyticsEngineRoutes({ analytics }: { analytics: Pick<Analytics, "query"> }): Route[] {
   async function run(account: string, sql: string): Promise<Response> {
     try {

@@ -37,7 +37,7 @@ const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 /** Prefix of `/<video>/…` and `/upload/…`; all other paths belong to the worker. */
 export const VIDEO_PREFIX = "/cdn-cgi/stream/";
 
-/** Paths of a video's page in the hosted platform's local simulator, older and newer. */
+/** Paths of a video page in older and newer versions of the hosted platform's local simulator. */
 const SIMULATOR_WATCH = /^\/(?:cdn-cgi\/mf|__cf_local)\/stream\/([\w.-]+)\/watch(?:\?|$)/;
 
 const FORMS: Record<string, "query" | "headers"> = {

@@ -159,7 +159,7 @@ function requestedVideo(params: unknown) {
   return { ...definedFields(rest), ...(watermarkId !== undefined && { watermark: watermarkId }) };
 }
 
-/** The bounds are checked here too, for the texts of the local simulator. */
+/** Also checks the bounds here, to return the error messages of the local simulator. */
 function watermarkOf(params: unknown) {
   const wanted = definedFields(parseParam(watermarkParams, params ?? {}, "params"));
   for (const name of ["opacity", "padding", "scale"] as const)

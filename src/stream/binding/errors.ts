@@ -1,6 +1,6 @@
 import { defineErrors, UserError } from "../../kernel/index.ts";
 
-/** The texts of the hosted platform's local simulator, which programs and their tests compare. */
+/** Error messages of the hosted platform's local simulator, on which programs and their tests rely. */
 const bindingErrors = defineErrors("stream-binding", {
   videoNotFound: { code: 10003, http: 404, message: "Video not found: {id}" },
   captionNotFound: { code: 10003, http: 404, message: "Caption not found: {id}/{language}" },
@@ -13,7 +13,7 @@ const shown = (value: unknown) => String(value).slice(0, 100);
 
 const { table: _table, ...ERRORS } = bindingErrors;
 
-/** The error that a call of the binding throws instead of `err`. Errors without a text of their own are unchanged. */
+/** Converts `err` to the error that the binding throws. Errors without a counterpart above are returned unchanged. */
 export function bindingError(err: unknown, [id, second]: unknown[]): unknown {
   if (!(err instanceof UserError) || err.domain !== "stream" || !Object.hasOwn(ERRORS, err.kind)) return err;
   const details = {
@@ -25,12 +25,12 @@ export function bindingError(err: unknown, [id, second]: unknown[]): unknown {
   return ERRORS[err.kind as keyof typeof ERRORS](details, { cause: err });
 }
 
-/** Throws a bad request with the text `reason`. */
+/** Throws badParameter with `reason` as its message. */
 export function refuse(reason: string): never {
   throw bindingErrors.badParameter({ reason });
 }
 
-/** Throws for a download that does not exist. */
+/** Throws downloadNotFound. */
 export function refuseDownload(id: string, type: string): never {
   throw bindingErrors.downloadNotFound({ id: shown(id), type });
 }

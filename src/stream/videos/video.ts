@@ -18,10 +18,10 @@ export type ErrorReason =
   | "ERR_DURATION_TOO_SHORT"
   | "ERR_UNKNOWN";
 
-/** The owner's key-value pairs, with the JSON types with which they were sent. */
+/** The owner's key-value pairs. Values keep the JSON types in which they were sent. */
 export type VideoMeta = Record<string, unknown>;
 
-/** A value of `meta` as text, for names and titles; undefined if it is absent or null. */
+/** Returns a value of `meta` as a string, for names and titles, or undefined if it is absent or null. */
 export function metaText(meta: VideoMeta, key: string): string | undefined {
   const value = Object.hasOwn(meta, key) ? meta[key] : undefined;
   if (value === undefined || value === null) return undefined;

@@ -3,20 +3,23 @@ import { ASSET_LIMITS } from "./limits.ts";
 export const HTML_HANDLING = ["auto-trailing-slash", "force-trailing-slash", "drop-trailing-slash", "none"] as const;
 export const NOT_FOUND_HANDLING = ["none", "404-page", "single-page-application"] as const;
 
-/** How requests for assets are answered: `assets` of the configuration file and the files `_headers` and `_redirects`. */
+/**
+ * Configures how asset requests are answered: `assets` in the configuration file, and the files `_headers` and
+ * `_redirects`.
+ */
 export interface AssetsConfig {
-  /** Which URL an HTML file has. Default "auto-trailing-slash". */
+  /** URL form of HTML files. Default "auto-trailing-slash". */
   htmlHandling?: (typeof HTML_HANDLING)[number];
-  /** The response to a request without an asset. Default "none". */
+  /** Response to a request that matches no asset. Default "none". */
   notFoundHandling?: (typeof NOT_FOUND_HANDLING)[number];
-  /** Requests that the worker handles before assets: all, or those whose path matches. Default false. */
+  /** Requests that the worker handles before assets: all, or those with a matching path. Default false. */
   runWorkerFirst?: boolean | string[];
-  /** Contents of the two files. */
+  /** Contents of `_headers` and `_redirects`. */
   headers?: string;
   redirects?: string;
 }
 
-/** The patterns of `run_worker_first`, without their "!". A negative pattern takes precedence. */
+/** The patterns of `run_worker_first`. `assets` contains the negative ones without their "!"; they take precedence. */
 interface WorkerFirstRules {
   worker: string[];
   assets: string[];
@@ -27,7 +30,7 @@ export const workerFirstRules = (patterns: readonly string[]): WorkerFirstRules 
   assets: patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => pattern.slice(1)),
 });
 
-/** The first problem of the patterns in `run_worker_first` with its fix; undefined if they are valid. */
+/** Returns the first problem of the `run_worker_first` patterns and its fix, or undefined if they are valid. */
 export function workerFirstProblem(patterns: readonly string[]): { reason: string; fix: string } | undefined {
   const { workerFirstRules: most, workerFirstRuleLength: longest } = ASSET_LIMITS;
   if (patterns.length === 0) return { reason: "the list is empty", fix: 'Add a pattern such as "/api/*".' };
@@ -52,7 +55,10 @@ export function workerFirstProblem(patterns: readonly string[]): { reason: strin
   return undefined;
 }
 
-/** True if `path` matches `pattern`, in which `*` matches any text. Takes time linear in the path for each `*`. */
+/**
+ * True if `path` matches `pattern`, in which `*` matches any text. For each `*`, the time is linear in the length of
+ * the path.
+ */
 export function matchesGlob(pattern: string, path: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return path === pattern;

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/errors.ts";
 
-/** Errors of static assets: of uploads, and of a folder on a developer's disk. */
+/** Errors of asset uploads and of local asset directories. */
 export const assetErrors = defineErrors("assets", {
   badManifest: { code: 10021, http: 400, message: "The asset manifest is invalid: {reason}.", fix: "{fix}" },
   tooManyFiles: {
@@ -13,14 +13,14 @@ export const assetErrors = defineErrors("assets", {
     code: 100_102,
     http: 400,
     message: "The asset {path} has {size} bytes; at most {limit} are allowed.",
-    fix: "Make it smaller, exclude it in .assetsignore, or store it in R2.",
+    fix: "Shrink the file, exclude it in .assetsignore, or store it in R2.",
   },
   badUpload: { code: 100_103, http: 400, message: "The asset upload is invalid: {reason}.", fix: "{fix}" },
   badToken: {
     code: 10_000,
     http: 401,
     message: "The asset upload token is invalid or has expired.",
-    fix: "Create another upload session: a token is valid for one hour.",
+    fix: "Create a new upload session. Tokens are valid for one hour.",
   },
   badCompletion: {
     code: 100_104,
@@ -32,7 +32,7 @@ export const assetErrors = defineErrors("assets", {
     code: 100_105,
     http: 400,
     message: "{count} files of the asset manifest have not been uploaded.",
-    fix: "Create another upload session, and upload all files that it lists.",
+    fix: "Create a new upload session, and upload all files that it lists.",
   },
   nothingToKeep: {
     code: 100_106,
@@ -51,6 +51,6 @@ export const assetErrors = defineErrors("assets", {
     code: "E_ASSETS",
     http: 400,
     message: "The assets contain {path}, which may be private server code.",
-    fix: "Remove it, or list it in .assetsignore; an empty .assetsignore uploads it.",
+    fix: "Remove it, or list it in .assetsignore. To upload it, create an empty .assetsignore.",
   },
 });

@@ -37,7 +37,7 @@ interface BindingsOptions {
   createQueues?: boolean;
 }
 
-/** Creates KV, R2, D1 and queues on one store. D1 databases are files in `directory`. */
+/** Creates the storage bindings on one store. D1 databases are files in `directory`. */
 export function createBindings(
   { db, objects, events, jobs }: Store,
   directory: string,

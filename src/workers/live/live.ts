@@ -19,7 +19,7 @@ export interface LiveOptions {
   db: Db;
   objects: ObjectStore;
   secrets: Secrets;
-  /** Default: the assets in the same stores. */
+  /** Defaults to assets in the same stores. */
   assets?: Assets;
   events: Events;
   runtime: WorkerRuntime;

@@ -20,8 +20,8 @@ interface LoadedVersions {
   acquire(version: { key: string; versionId: string; scriptId: string }): LoadedVersion;
   release(resident: LoadedVersion): void;
   /**
-   * Releases it, except for an open connection, which keeps a replaced version loaded only for a short time. `onRetired` is
-   * called when the version is replaced. Returns the function to call when the connection ends.
+   * Releases the version but keeps it loaded for an open connection, after its replacement only for a short time.
+   * `onRetired` is called when the version is replaced. Returns the function to call when the connection ends.
    */
   releaseToConnection(resident: LoadedVersion, onRetired?: () => void): () => void;
   /**

@@ -1,4 +1,4 @@
-// The command line loads these without the rest of the domain.
+// The CLI imports these without the rest of the domain.
 export { contentTypeOf } from "../assets/files/content-types.ts";
 export { type FolderAsset, listFolder, readRuleFile } from "../assets/files/folder.ts";
 export { compileRouting } from "../assets/site/routing.ts";

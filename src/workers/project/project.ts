@@ -29,7 +29,7 @@ export interface Project {
    * its own.
    */
   bindings: Binding[];
-  /** `queues.consumers`. */
+  /** From `queues.consumers` in the configuration. */
   queueConsumers: QueueConsumerConfig[];
   /** Bindings to products that are not supported: undefined in env. */
   missingBindings: MissingBinding[];

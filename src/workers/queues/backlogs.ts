@@ -3,9 +3,9 @@ import type { Backlog, MessagesTable } from "./messages-table.ts";
 import type { QueueMetrics } from "./port.ts";
 import type { MessageRow } from "./schema.ts";
 
-/** Shorter than any reader notices. */
+/** How long a count is reused. Too short for clients to notice. */
 const FRESH_MS = 1000;
-/** A count may use this share of the time at most: counting a million messages takes a second. */
+/** A count is reused for this multiple of the time it took: counting a million messages takes a second. */
 const SHARE = 20;
 const MOST = 1000;
 
@@ -14,8 +14,8 @@ interface Entry extends Backlog {
 }
 
 /**
- * The backlogs of queues, which every send() returns. Counted again after a second, or later if the count takes long;
- * messages sent meanwhile by this process are added.
+ * Caches the backlogs of queues, which every send() returns. Recounts a backlog after a second, or later if counting
+ * takes long. Messages that this process sends meanwhile are added.
  */
 export function createBacklogs({ table, clock }: { table: Pick<MessagesTable, "backlog">; clock: Clock }) {
   const entries = new Map<string, Entry>();

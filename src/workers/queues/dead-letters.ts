@@ -5,11 +5,11 @@ import type { Consumer, Queue, Queues } from "./port.ts";
 import { QUEUES_TOPIC } from "./queues.ts";
 import type { MessageRow } from "./schema.ts";
 
-/** Messages whose retries are used up. */
+/** Handles messages whose retries are exhausted. */
 export interface DeadLetters {
   /**
-   * Moves leased messages to the dead letter queue of the consumer, created if it was deleted; without one, deletes
-   * them. Returns how many were still leased by this token.
+   * Moves leased messages to the consumer's dead letter queue, which is created if it does not exist. Deletes them if
+   * the consumer has none. Resolves with the number of messages that this token still leased.
    */
   move(
     queue: Queue,
@@ -32,7 +32,10 @@ export const createDeadLetters = ({ table, queues, events, clock, log }: DeadLet
     if (rows.length === 0) return 0;
     const messages = rows.map(({ id }) => id);
     if (deadLetterQueue === undefined) {
-      log.warn({ queue: queue.name, messages: rows.length, maxRetries }, "queues: messages dropped after all retries");
+      log.warn(
+        { queue: queue.name, messages: rows.length, maxRetries },
+        "queues: dropped messages whose retries are exhausted",
+      );
       return table.acknowledge(token, messages);
     }
     const target = await queues.ensure(queue.account, deadLetterQueue);
@@ -48,5 +51,5 @@ export const createDeadLetters = ({ table, queues, events, clock, log }: DeadLet
   },
 });
 
-/** The columns of a message that is delivered again after `delay` seconds. */
+/** Column values of a message that is redelivered after `delay` seconds. */
 export const retryLater = (now: number, delay: number): Pick<MessageRow, "due_at"> => ({ due_at: now + delay * 1000 });

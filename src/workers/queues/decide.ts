@@ -4,15 +4,16 @@ import type { MessageRow } from "./schema.ts";
 
 interface Decision {
   acknowledged: string[];
-  /** Messages by the delay in seconds after which they are delivered again. */
+  /** Ids of messages to redeliver, by delay in seconds. */
   retried: Map<number, string[]>;
-  /** Their retries are used up. */
+  /** Messages whose retries are exhausted. */
   dead: MessageRow[];
 }
 
 /**
- * Decides about each message of a batch. A decision about one message precedes one about the batch, which precedes
- * the result of the handler. https://developers.cloudflare.com/queues/configuration/batching-retries/
+ * Decides which messages of a batch are acknowledged, retried or dead-lettered. A decision about a message takes
+ * precedence over one about the batch, which takes precedence over the result of the handler.
+ * https://developers.cloudflare.com/queues/configuration/batching-retries/
  */
 export function decide(
   { outcome, ackAll, retryAll, acks, retries }: QueueOutcome,

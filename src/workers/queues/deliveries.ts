@@ -8,24 +8,24 @@ interface DeliveriesDeps extends Omit<DeliveryDeps, "stop"> {
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
-  /** True if no other process uses the database: leases of an earlier run are ended immediately. */
+  /** True if no other process uses the database. Leases of an earlier run are then ended immediately. */
   alone: boolean;
-  /** How often to look for messages that have become due. Default 1 s; also limits the precision of delays. */
+  /** How often to poll for messages that have become due. Default 1 s. Limits the precision of delays. */
   pollMs?: number;
-  /** Number of queues that this process delivers concurrently. Default 100. */
+  /** Maximum number of queues from which this process delivers concurrently. Default 100. */
   maxQueues?: number;
 }
 
 interface Deliveries {
-  /** Begins no further batches; resolves when the running ones have ended. */
+  /** Starts no further batches. Resolves when the running ones have ended. */
   close(): Promise<void>;
 }
 
 const PAGE = 100;
 
 /**
- * Delivers the messages of queues to the workers that consume them. With any number of processes, one of them delivers
- * the messages of a queue at a time.
+ * Delivers queue messages to the workers that consume them. If there are several processes, only one at a time
+ * delivers messages from a given queue.
  */
 export function createDeliveries({
   events,
@@ -45,7 +45,7 @@ export function createDeliveries({
     void delivery.ended.then(() => running.delete(queueId));
   }
 
-  /** Pages through the queues, so that a few that this process cannot lease do not hide the others. */
+  /** Pages through all queues, so that those that this process cannot lease do not hide the others. */
   async function look() {
     for (let after: string | undefined = ""; after !== undefined && running.size < maxQueues;) {
       const ready: { queue_id: string }[] = await queues.ready(clock.now(), after, PAGE);
@@ -59,7 +59,7 @@ export function createDeliveries({
     if (alone) await queues.reclaim(clock.now());
     while (!stop.signal.aborted) {
       await look().catch((err: unknown) =>
-        log.error({ err }, `queues: failed to look for messages, will retry: ${messageOf(err)}`),
+        log.error({ err }, `queues: failed to poll for due messages, will retry: ${messageOf(err)}`),
       );
       await Promise.race([wake.promise, clock.sleep(pollMs, stop.signal).catch(() => {})]);
       wake = Promise.withResolvers<void>();

@@ -21,20 +21,20 @@ export interface DeliveryDeps {
   ids: Pick<Ids, "hex">;
   log: Log;
   stop: AbortSignal;
-  /** After a crash, messages being delivered are redelivered when their lease expires. Default 30 s. */
+  /** Lease duration: after a crash, messages in delivery are redelivered when their lease expires. Default 30 s. */
   leaseMs?: number;
 }
 
-/** The delivery of one queue by this process, until the queue has been empty for a while. */
+/** Delivers the messages of one queue in this process until the queue has been empty for a while. */
 export interface Delivery {
-  /** Call when the queue has new messages or other settings. */
+  /** Call this when the queue has new messages or changed settings. */
   wake(): void;
   readonly ended: Promise<void>;
 }
 
-/** How long this process holds the lease of an empty queue: a slow queue then needs two writes fewer per message. */
+/** How long this process keeps the lease of an empty queue. Saves two writes per message of a slow queue. */
 const LINGER_MS = 5000;
-/** How often to look for delayed messages that have become due. */
+/** How often to poll for delayed messages that have become due. */
 const LOOK_MS = 1000;
 /** Delay before the retry of messages whose worker could not be started. */
 const UNSTARTED_MS = 2000;
@@ -43,12 +43,12 @@ const FAILED_MS = 1000;
 export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   const { queues, table, messages, deadLetters, dispatch, clock, ids, log, stop, leaseMs = 30_000 } = deps;
   const token = ids.hex();
-  /** Running batches: the token of each with the ids of its messages. */
+  /** Ids of the messages in each running batch, by the token of the batch. */
   const batches = new Map<string, string[]>();
   let signal = Promise.withResolvers<void>();
   const wake = () => signal.resolve();
 
-  /** False if another process delivers the queue, or no worker consumes it. */
+  /** Resolves with false if another process holds the lease or no worker consumes the queue. */
   async function lease(): Promise<boolean> {
     const now = clock.now();
     return (await queues.lease(queueId, { token, now, until: now + leaseMs })) !== undefined;
@@ -70,7 +70,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   async function deliverAll() {
     let emptySince = clock.now();
     while (!stop.aborted) {
-      // Read for each batch, so that a pause and other settings take effect with the next one.
+      // Read for each batch, so that changed settings, such as a pause, apply to the next batch.
       const row = await queues.leased(queueId, token);
       const queue = row && queueOf(row);
       if (queue?.consumer?.script === undefined || queue.deliveryPaused) return;
@@ -103,7 +103,10 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     );
     void run(current, batch, rows)
       .catch((err: unknown) =>
-        log.error({ err, queue: current.name }, `queues: failed to deliver a batch, will retry: ${errorText(err)}`),
+        log.error(
+          { err, queue: current.name },
+          `queues: failed to dispatch or settle a batch, will retry: ${errorText(err)}`,
+        ),
       )
       .finally(() => {
         batches.delete(batch);
@@ -113,7 +116,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
 
   async function run(current: Queue, batch: string, claimed: MessageRow[]) {
     const consumer = current.consumer!;
-    // The process that delivered them last has crashed.
+    // The process crashed during their last delivery.
     const exhausted = claimed.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
     await deadLetters.move(current, consumer, batch, exhausted);
     const rows = claimed.filter((row) => !exhausted.includes(row));
@@ -139,7 +142,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     ]);
   }
 
-  /** Without an attempt: the handler has not seen the messages. */
+  /** Returns messages to the queue without counting an attempt, because the handler did not receive them. */
   const giveBack = (batch: string, rows: readonly MessageRow[]) =>
     Promise.all(
       [...Map.groupBy(rows, ({ attempts }) => attempts)].map(([attempts, same]) =>
@@ -176,7 +179,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   }
 
   const ended = main().catch(async (err: unknown) => {
-    log.error({ err, queueId }, `queues: failed to read a queue, will retry: ${errorText(err)}`);
+    log.error({ err, queueId }, `queues: failed to read or lease a queue, will retry: ${errorText(err)}`);
     await clock.sleep(FAILED_MS, stop).catch(() => {});
   });
   return { wake, ended };

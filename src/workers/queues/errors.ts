@@ -6,7 +6,7 @@ export const queueErrors = defineErrors("queues", {
     code: 11000,
     http: 404,
     message: "Queue {queue} does not exist.",
-    fix: "`queues list` shows the queues, `queues create` creates one.",
+    fix: "Run `queues list` to see the queues, or `queues create` to create one.",
   },
   nameTaken: {
     code: 11009,
@@ -29,13 +29,13 @@ export const queueErrors = defineErrors("queues", {
   badQueueSettings: {
     code: 100128,
     http: 400,
-    message: "The queue setting {field} is {value}.",
+    message: "Invalid queue setting {field}: {value}.",
     fix: "Use {range}.",
   },
   badConsumerSettings: {
     code: 100127,
     http: 400,
-    message: "The consumer setting {field} is {value}.",
+    message: "Invalid consumer setting {field}: {value}.",
     fix: "Use {range}.",
   },
   consumerExists: {
@@ -49,7 +49,7 @@ export const queueErrors = defineErrors("queues", {
     code: 11005,
     http: 404,
     message: "Queue {queue} has no consumer {consumer}.",
-    fix: "`queues consumer list` shows the consumer.",
+    fix: "Run `queues consumer list` to see the consumer.",
   },
   consumerScriptMissing: {
     code: 11006,
@@ -67,7 +67,7 @@ export const queueErrors = defineErrors("queues", {
     code: 11007,
     http: 405,
     message: "Queue {queue} has no HTTP pull consumer.",
-    fix: "Add one: `queues consumer http add`.",
+    fix: "Add one with `queues consumer http add`.",
   },
   messageTooLarge: {
     code: 11008,
@@ -99,12 +99,12 @@ export const queueErrors = defineErrors("queues", {
     code: 11013,
     http: 429,
     message: "Storage Limit Exceeded: queue {queue} holds {size} bytes",
-    fix: "Consume or purge its messages.",
+    fix: "Consume or purge the messages in the queue.",
   },
   purgeUnconfirmed: {
     code: 11014,
     http: 400,
-    message: "A purge deletes all messages of the queue.",
-    fix: "Confirm it with delete_messages_permanently: true.",
+    message: "A purge deletes all messages in the queue.",
+    fix: "Confirm with delete_messages_permanently: true.",
   },
 });

@@ -1,16 +1,16 @@
-/** The published limits. 1 KB is 1000 bytes. */
+/** Published limits, where 1 KB is 1000 bytes. */
 export const queueLimits = {
-  /** Queues per account. */
+  /** Maximum number of queues per account. */
   queues: 10_000,
   messageBytes: 128_000,
-  /** Messages, and their bytes in total, of one sendBatch(). */
+  /** Maximum number of messages in one sendBatch(), and maximum size of their bodies together. */
   batchMessages: 100,
   batchBytes: 256_000,
-  /** Backlog of one queue in bytes. */
+  /** Maximum backlog of a queue in bytes. */
   backlogBytes: 25_000_000_000,
-  /** Seconds, for messages that are sent or retried. */
+  /** Maximum delay of sent and retried messages in seconds. */
   delaySeconds: 86_400,
-  /** Seconds. */
+  /** In seconds. */
   retention: { min: 60, max: 1_209_600, default: 345_600 },
   consumer: {
     batchSize: { min: 1, max: 100, default: 10 },

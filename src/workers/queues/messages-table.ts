@@ -1,7 +1,7 @@
 import { prepared, type Db } from "../../store/index.ts";
 import type { MessageRow, QueueTables } from "./schema.ts";
 
-/** Queries of messages. All coordination happens in these statements, so any number of processes may run them. */
+/** Queries for queue messages. These statements do all coordination, so any number of processes may run them. */
 export type MessagesTable = ReturnType<typeof createMessagesTable>;
 
 export interface Backlog {
@@ -11,7 +11,7 @@ export interface Backlog {
   oldest: number | undefined;
 }
 
-/** Rows per delete: few enough that other writes do not wait for long. */
+/** Rows per DELETE, few enough not to delay other writes. */
 const MANY = 500;
 
 export function createMessagesTable(db: Db) {
@@ -27,7 +27,7 @@ export function createMessagesTable(db: Db) {
       .limit(arg<number>("limit")),
   );
 
-  /** Deletes until nothing is left; other writes run between two deletes. */
+  /** Deletes in batches until no rows are left, so that other writes run in between. */
   async function deleteAll(wanted: typeof ids): Promise<number> {
     for (let total = 0; ;) {
       const { affected } = await db.write(tables.deleteFrom("queue_messages").where("id", "in", wanted.limit(MANY)));
@@ -37,19 +37,19 @@ export function createMessagesTable(db: Db) {
   }
 
   return {
-    /** All of them or none. */
+    /** Inserts all rows or none. */
     async insert(rows: MessageRow[]): Promise<void> {
       await db.write(tables.insertInto("queue_messages").values(rows));
     },
 
-    /** When the first `limit` messages become due or their leases expire, in order. */
+    /** Returns the times at which the first `limit` messages become due or their leases expire, in ascending order. */
     async due(queue: string, limit: number): Promise<number[]> {
       return (await db.read(due({ queue, limit }))).map(({ due_at }) => due_at);
     },
 
     /**
-     * Leases the messages that have been due longest, in order. Concurrent claimers get different rows: PostgreSQL skips
-     * locked rows, SQLite has one writer.
+     * Leases the messages that have been due longest, and returns them in order. Concurrent callers get different rows:
+     * PostgreSQL skips locked rows, and SQLite has only one writer.
      */
     async claim(
       queue: string,
@@ -65,7 +65,7 @@ export function createMessagesTable(db: Db) {
         .limit(limit);
       const { rows } = await db.write(
         tables
-          // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
+          // Materialized, because PostgreSQL may otherwise rerun the subquery for each row and exceed the limit.
           .with(
             (cte) => cte("picked").materialized(),
             () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
@@ -89,7 +89,7 @@ export function createMessagesTable(db: Db) {
       return affected;
     },
 
-    /** Deletes delivered messages. Returns how many were still leased by this token. */
+    /** Deletes delivered messages. Resolves with the number of messages that this token still leased. */
     async acknowledge(token: string, messages: readonly string[]): Promise<number> {
       if (messages.length === 0) return 0;
       const { affected } = await db.write(
@@ -98,7 +98,10 @@ export function createMessagesTable(db: Db) {
       return affected;
     },
 
-    /** Returns messages to the queue or, with a queue and an expiration, moves them to another one. */
+    /**
+     * Returns messages to their queue, or moves them if `values` contains another queue. Resolves with the number of
+     * messages that this token still leased.
+     */
     async release(token: string, messages: readonly string[], values: Partial<MessageRow>): Promise<number> {
       if (messages.length === 0) return 0;
       const { affected } = await db.write(
@@ -111,13 +114,13 @@ export function createMessagesTable(db: Db) {
       return affected;
     },
 
-    /** The message, if it is still leased by this token. */
+    /** Returns the message if this token still leases it. */
     async held(id: string, token: string): Promise<MessageRow | undefined> {
       const query = tables.selectFrom("queue_messages").selectAll().where("id", "=", id).where("token", "=", token);
       return (await db.read(query))[0];
     },
 
-    /** The messages in order, without leasing them. */
+    /** Returns messages in order without leasing them. */
     peek: (queue: string, now: number, limit: number): Promise<MessageRow[]> =>
       db.read(
         tables
@@ -148,10 +151,10 @@ export function createMessagesTable(db: Db) {
       };
     },
 
-    /** Only messages sent until now: a purge of a busy queue ends. */
+    /** Deletes only messages sent until now, so that the purge of a busy queue ends. */
     purge: (queue: string, now: number): Promise<number> =>
       deleteAll(ids.where("queue_id", "=", queue).where("sent_at", "<=", now)),
-    /** Includes messages of a deleted queue whose purge was interrupted. */
+    /** Deletes expired messages, including those of deleted queues whose purge was interrupted. */
     expire: (now: number): Promise<number> => deleteAll(ids.where("expires_at", "<=", now)),
   };
 }

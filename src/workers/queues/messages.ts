@@ -23,7 +23,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
   const backlogs = createBacklogs({ table, clock });
   let count = 0;
 
-  /** 32 hex digits that sort by time, even for messages sent in the same millisecond. */
+  /** Returns 32 hex digits that sort by time, even within a millisecond. */
   function nextId(now: number): string {
     count = (count + 1) % 0x100000;
     return now.toString(16).padStart(12, "0") + count.toString(16).padStart(5, "0") + ids.hex().slice(17);

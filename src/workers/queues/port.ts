@@ -1,35 +1,35 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 
-/** The queues of accounts. Throws UserErrors of `queueErrors`; every change resolves once it is on disk. */
+/** Manages the queues of accounts. Throws UserErrors of `queueErrors`. Changes resolve once they are on disk. */
 export interface Queues {
   /** Throws nameTaken, badName, badQueueSettings, tooManyQueues. */
   create(account: string, name: string, settings?: Partial<QueueSettings>): Promise<Queue>;
-  /** The queue with this name, created if it does not exist. Throws badName, tooManyQueues. */
+  /** Returns the queue with this name, and creates it if it does not exist. Throws badName, tooManyQueues. */
   ensure(account: string, name: string): Promise<Queue>;
-  /** Ordered by name. `names`: only these. */
+  /** Lists queues by name; with `names`, only those. */
   list(account: string, page: PageRequest, names?: readonly string[]): Promise<Page<Queue>>;
   get(account: string, id: string): Promise<Queue | undefined>;
   byName(account: string, name: string): Promise<Queue | undefined>;
-  /** Used when creating a binding to the queue. */
+  /** Used to check the target of a new binding. */
   exists(account: string, name: string): Promise<boolean>;
   /** Throws queueMissing, nameTaken, badName, badQueueSettings. */
   update(account: string, id: string, change: { name?: string; settings?: Partial<QueueSettings> }): Promise<Queue>;
-  /** Deletes the queue with its consumer and its messages. Throws queueMissing. */
+  /** Deletes the queue, its consumer and its messages. Throws queueMissing. */
   delete(account: string, id: string): Promise<void>;
 
   /** Throws queueMissing, consumerExists, badConsumerSettings. Creates the dead letter queue if it does not exist. */
   addConsumer(account: string, queueId: string, consumer: NewConsumer): Promise<Consumer>;
-  /** Replaces all settings. Throws consumerMissing and what addConsumer() throws. */
+  /** Replaces all settings. Throws consumerMissing and the errors of addConsumer(). */
   replaceConsumer(account: string, queueId: string, id: string, consumer: NewConsumer): Promise<Consumer>;
   /** Throws queueMissing, consumerMissing. */
   removeConsumer(account: string, queueId: string, id: string): Promise<void>;
-  /** Removes the consumers that are this worker. */
+  /** Removes this worker as a consumer from all queues. */
   removeConsumersOf(account: string, script: string): Promise<void>;
-  /** Removes the consumers of workers that are not listed. */
+  /** Removes the consumers of all workers that are not listed. */
   keepConsumersOf(account: string, scripts: readonly string[]): Promise<void>;
   /**
-   * Makes the worker the consumer of exactly these queues, created if they do not exist; a queue that has another worker
-   * as its consumer gets this one. For `reelpost dev`.
+   * Makes the worker the consumer of exactly these queues, which are created if they do not exist. Replaces other
+   * consumers of these queues. For `reelpost dev`.
    */
   setConsumersOf(
     account: string,
@@ -38,7 +38,7 @@ export interface Queues {
   ): Promise<void>;
 }
 
-/** Delays and times in seconds. */
+/** Delays and periods are in seconds. */
 export interface QueueSettings {
   deliveryDelay: number;
   deliveryPaused: boolean;
@@ -54,7 +54,7 @@ export interface Queue extends QueueSettings {
   createdAt: Date;
   modifiedAt: Date;
   purgedAt: Date | undefined;
-  /** At most one. */
+  /** A queue has at most one consumer. */
   consumer: Consumer | undefined;
 }
 
@@ -70,18 +70,18 @@ export interface Consumer extends Required<
   retryDelay: number | undefined;
 }
 
-/** Omitted settings have their published defaults. */
+/** Omitted settings use the published defaults. */
 export interface NewConsumer {
   type: "worker" | "http_pull";
-  /** The worker. */
+  /** Name of the worker that consumes the queue. */
   script?: string | undefined;
-  /** The name of a queue. */
+  /** Name of a queue. */
   deadLetterQueue?: string | undefined;
   batchSize?: number | undefined;
   maxWaitMs?: number | undefined;
   maxRetries?: number | undefined;
   maxConcurrency?: number | undefined;
-  /** Seconds. */
+  /** In seconds. */
   retryDelay?: number | undefined;
   visibilityMs?: number | undefined;
 }
@@ -101,7 +101,7 @@ export interface QueueMessage {
   contentType: QueueContentType;
   body: Uint8Array;
   sentAt: Date;
-  /** Deliveries including this one. */
+  /** Number of deliveries, including this one. */
   attempts: number;
 }
 
@@ -112,7 +112,10 @@ export interface QueueMetrics {
   oldestMessage: Date | undefined;
 }
 
-/** The messages of queues. At least once: a message is delivered until it is acknowledged, dead-lettered or expired. */
+/**
+ * Sends and receives queue messages. Delivery is at least once: a message is redelivered until it is acknowledged,
+ * dead-lettered or expired.
+ */
 export interface QueueMessages {
   /**
    * Resolves once all messages are on disk. Throws messageTooLarge, tooManyMessages, batchTooLarge, badDelay,
@@ -121,20 +124,23 @@ export interface QueueMessages {
   send(queue: Queue, messages: readonly NewMessage[]): Promise<QueueMetrics>;
   metrics(queue: Pick<Queue, "id">): Promise<QueueMetrics>;
   /**
-   * Leases up to `batchSize` messages to a puller for `visibilityMs`. Empty while the delivery is paused. Throws
-   * notPulled.
+   * Leases up to `batchSize` messages to an HTTP pull consumer for `visibilityMs`. Resolves with no messages while
+   * delivery is paused. Throws notPulled.
    */
   pull(
     queue: Queue,
     options: { batchSize?: number | undefined; visibilityMs?: number | undefined },
   ): Promise<(QueueMessage & { leaseId: string })[]>;
-  /** Ends leases. Resolves with the counts of leases that were still valid, and a warning for each other one. */
+  /**
+   * Acknowledges or retries leased messages. Resolves with the numbers of leases that were still valid, and a warning
+   * for each of the others.
+   */
   settle(
     queue: Queue,
     acks: readonly string[],
     retries: readonly { leaseId: string; delay?: number | undefined }[],
   ): Promise<{ acknowledged: number; retried: number; warnings: Record<string, string> }>;
-  /** The first messages, without leasing them. */
+  /** Returns the first messages without leasing them. */
   peek(queue: Queue, limit: number): Promise<QueueMessage[]>;
   /** Deletes all messages. */
   purge(queue: Queue): Promise<void>;

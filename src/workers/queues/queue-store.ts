@@ -21,11 +21,14 @@ interface QueueStoreDeps {
   creates?: boolean;
 }
 
-/** The queues of a database, with the service of their bindings. */
+/** The queues in a database, and the server side of their bindings. */
 export interface QueueStore extends Pick<BindingServices["queue"], "handle"> {
   queues: Queues;
   messages: QueueMessages;
-  /** Delivers messages to workers until closed. `alone`: no other process uses the database; default true for SQLite. */
+  /**
+   * Delivers messages to workers until closed. `alone` means that no other process uses the database; default true for
+   * SQLite.
+   */
   deliver(
     dispatch: DeliveryDeps["dispatch"],
     options?: { pollMs?: number; leaseMs?: number; alone?: boolean },
@@ -54,7 +57,7 @@ export function createQueueStore({ db, events, clock, ids, log, creates = false 
         clock,
         ids,
         log,
-        // SQLite is used by one process at a time, which the lock of the data directory ensures.
+        // The lock of the data directory ensures that only one process at a time uses SQLite.
         alone: db.dialect === "sqlite",
         ...options,
       }),

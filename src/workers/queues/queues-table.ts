@@ -3,7 +3,7 @@ import { offsetOf, type PageRequest } from "../../kernel/index.ts";
 import { isUniqueViolation, prepared, type Db } from "../../store/index.ts";
 import type { ConsumerRow, QueueRow, QueueTables } from "./schema.ts";
 
-/** Queries of queues and their consumers. */
+/** Queries for queues and their consumers. */
 export type QueuesTable = ReturnType<typeof createQueuesTable>;
 
 export type QueueWithConsumer = QueueRow & { consumer: ConsumerRow | undefined };
@@ -34,7 +34,10 @@ export function createQueuesTable(db: Db) {
   }
 
   return {
-    /** Resolves with the row, existing or new, and whether it is new; with "too many" if the account has too many. */
+    /**
+     * Inserts a queue. Resolves with the new row, with the existing row of that name, or with "too many" if the account
+     * has `most` queues already.
+     */
     create: (row: QueueRow, most: number): Promise<Created> =>
       db.transaction<QueueTables, Created>(async (tx) => {
         const existing = await tx
@@ -65,7 +68,7 @@ export function createQueuesTable(db: Db) {
       return (await withConsumers(rows))[0];
     },
 
-    /** Ordered by name. `names`: only these. */
+    /** Returns queues ordered by name; with `names`, only those. */
     async page(
       account: string,
       names: readonly string[] | undefined,
@@ -78,7 +81,7 @@ export function createQueuesTable(db: Db) {
       return { items: await withConsumers(rows), total: Number(counted?.count ?? 0) };
     },
 
-    /** Resolves with "name taken", or with whether the queue exists. */
+    /** Resolves with true if the queue exists, or with "name taken". */
     async update(id: string, values: Partial<QueueRow>): Promise<boolean | "name taken"> {
       try {
         return (await db.write(tables.updateTable("queues").set(values).where("id", "=", id))).affected === 1;
@@ -88,7 +91,7 @@ export function createQueuesTable(db: Db) {
       }
     },
 
-    /** The consumers are deleted first; the messages by the caller. */
+    /** Deletes a queue and its consumer. The caller deletes the messages. */
     async delete(account: string, id: string): Promise<boolean> {
       return db.transaction<QueueTables, boolean>(async (tx) => {
         const deleted = await tx
@@ -102,7 +105,7 @@ export function createQueuesTable(db: Db) {
       });
     },
 
-    /** False if the queue already has a consumer. */
+    /** Resolves with false if the queue already has a consumer. */
     async addConsumer(row: ConsumerRow): Promise<boolean> {
       try {
         await db.write(tables.insertInto("queue_consumers").values(row));
@@ -113,7 +116,7 @@ export function createQueuesTable(db: Db) {
       }
     },
 
-    /** Keeps the lease of a running delivery. False if the consumer does not exist. */
+    /** Keeps the lease of a running delivery. Resolves with false if the consumer does not exist. */
     async updateConsumer(
       { id, queue_id }: Pick<ConsumerRow, "id" | "queue_id">,
       values: Partial<ConsumerRow>,
@@ -131,15 +134,15 @@ export function createQueuesTable(db: Db) {
       return affected === 1;
     },
 
-    /** The consumers that are this script; all consumers of the account without a script. */
+    /** Returns the consumers with this script, or all consumers of the account if `script` is omitted. */
     consumersOf: (account: string, script?: string): Promise<ConsumerRow[]> => {
       const query = tables.selectFrom("queue_consumers").selectAll().where("account_id", "=", account);
       return db.read(script === undefined ? query : query.where("script", "=", script));
     },
 
     /**
-     * Queues with due messages that a worker consumes, are not paused, and whose delivery is not leased to another
-     * process, starting after `after`, ordered by id.
+     * Lists queues that have due messages, are consumed by a worker, are not paused, and are not leased for delivery.
+     * Ordered by id, starting after `after`.
      */
     ready: (now: number, after: string, limit: number): Promise<{ queue_id: string }[]> =>
       db.read(
@@ -163,7 +166,10 @@ export function createQueuesTable(db: Db) {
           .limit(limit),
       ),
 
-    /** Acquires or renews the delivery lease of a queue. Returns undefined if another process holds it, or if no worker consumes the queue. */
+    /**
+     * Acquires or renews the delivery lease of a queue. Returns undefined if another process holds it, or if no worker
+     * consumes the queue.
+     */
     async lease(
       queueId: string,
       { token, now, until }: { token: string; now: number; until: number },
@@ -180,7 +186,7 @@ export function createQueuesTable(db: Db) {
       return rows[0] && withQueue(rows[0]);
     },
 
-    /** The queue, if its delivery is leased by this token. */
+    /** Returns the queue if this token holds its delivery lease. */
     async leased(queueId: string, token: string): Promise<QueueWithConsumer | undefined> {
       const [consumer] = await db.read(
         tables.selectFrom("queue_consumers").selectAll().where("queue_id", "=", queueId).where("owner", "=", token),
@@ -199,8 +205,8 @@ export function createQueuesTable(db: Db) {
     },
 
     /**
-     * Ends all leases of deliveries. Called at start by a process that uses the database alone: otherwise it would wait
-     * for the leases of its previous run. The interrupted deliveries do not count as attempts.
+     * Ends all delivery leases. Called at startup by a process that has the database to itself, which would otherwise
+     * wait for the leases of its previous run. Interrupted deliveries do not count as attempts.
      */
     reclaim: (now: number): Promise<void> =>
       db.transaction<QueueTables, void>(async (tx) => {

@@ -8,7 +8,7 @@ import type { QueuesTable } from "./queues-table.ts";
 import type { ConsumerRow, QueueRow } from "./schema.ts";
 import { checkQueueName, consumerColumns, consumerOf, queueOf, settingColumns } from "./settings.ts";
 
-/** Published when a queue has new messages or its delivery has changed; the id is the queue's. */
+/** Published when a queue has new messages or changed settings. The event id is the id of the queue. */
 export const QUEUES_TOPIC = "queues";
 
 interface QueuesDeps {

@@ -16,11 +16,11 @@ export interface QueueRow {
   name: string;
   created_at: number;
   modified_at: number;
-  /** Seconds. */
+  /** In seconds. */
   delivery_delay: number;
   /** 0 or 1. */
   delivery_paused: number;
-  /** Seconds. */
+  /** In seconds. */
   retention: number;
   jurisdiction: string | null;
   purged_at: number | null;
@@ -39,11 +39,11 @@ export interface ConsumerRow {
   max_wait_ms: number;
   max_retries: number;
   max_concurrency: number | null;
-  /** Seconds. Null: the delay of the queue. */
+  /** In seconds. Null means no delay. */
   retry_delay: number | null;
   visibility_ms: number;
   created_at: number;
-  /** The process that delivers the messages of the queue: the fencing token of its lease. */
+  /** Fencing token of the process that holds the delivery lease; null if no process does. */
   owner: string | null;
   owner_until: number;
 }
@@ -53,17 +53,17 @@ export interface MessageRow {
   id: string;
   queue_id: string;
   content_type: string;
-  /** Bytes of the body. */
+  /** Size of the body in bytes. */
   size: number;
   sent_at: number;
   /** When the message may be delivered, or when the lease of its current delivery expires. */
   due_at: number;
   expires_at: number;
-  /** Deliveries so far. */
+  /** Number of deliveries so far. */
   attempts: number;
-  /** The fencing token of the current delivery. */
+  /** Fencing token of the current delivery; null if the message is not leased. */
   token: string | null;
-  // Last, so that SQLite reads the other columns without the pages of a long body.
+  // Last column, so that SQLite can read the others without the overflow pages of a long body.
   body: Uint8Array;
 }
 

@@ -11,13 +11,16 @@ import type { NewMessage, Queue, QueueContentType, QueueMessages, QueueMetrics, 
 interface QueueServiceDeps {
   queues: Pick<Queues, "byName" | "ensure">;
   messages: Pick<QueueMessages, "send" | "metrics">;
-  /** Creates a queue when it is first used, as `reelpost dev` does. */
+  /** Creates queues on first use, as in `reelpost dev`. */
   creates: boolean;
   clock: Clock;
   log: Log;
 }
 
-/** A batch is JSON with bodies in base64; the limits on its messages are checked afterwards. */
+/**
+ * Maximum size of a batch request, which is JSON with bodies in base64. The limits on messages are checked after
+ * parsing.
+ */
 const BATCH_BYTES = 2 * queueLimits.batchBytes + 64 * 1024;
 const DRAIN_BYTES = 16 * 1024 * 1024;
 const CONTENT_TYPES = ["text", "json", "bytes", "v8"];
@@ -73,13 +76,13 @@ export function createQueueService({
   };
 }
 
-/** workerd throws an Error with the reason phrase. */
+/** Sends an error. workerd throws an Error with the reason phrase as its message. */
 async function refuse(request: IncomingMessage, response: ServerResponse, err: unknown): Promise<void> {
   if (response.headersSent) return void response.destroy();
   await drain(request, DRAIN_BYTES);
   const [status, text, code] =
     err instanceof UserError ? [err.entry.http, err.message, err.code] : [500, "Internal Server Error", 10001];
-  // A reason phrase has visible ASCII characters (RFC 9112 4).
+  // A reason phrase is restricted to printable ASCII characters here (RFC 9112 4 allows few others).
   const phrase = text.replaceAll(/[^ -~]+/g, " ").slice(0, 500);
   response.writeHead(status, phrase, {
     "content-length": 0,
@@ -121,7 +124,7 @@ interface SentMessage {
   delaySecs?: number;
 }
 
-/** Without a content type, workerd sends a v8 value. */
+/** workerd sends v8 values without a content type. */
 function contentTypeOf(sent: unknown): QueueContentType {
   if (sent === undefined) return "v8";
   if (typeof sent === "string" && CONTENT_TYPES.includes(sent)) return sent as QueueContentType;

@@ -23,7 +23,7 @@ function checkRange(field: string, value: number | undefined, { min, max }: Rang
     throw refuse({ field, value, range: `a whole number from ${min} to ${max}` });
 }
 
-/** The columns of the given settings; for a new queue, with the defaults of the others. */
+/** Checks settings and returns the columns of those that are given. Throws badQueueSettings. */
 export function settingColumns(
   settings: Partial<QueueSettings>,
 ): Partial<Pick<QueueRow, "delivery_delay" | "delivery_paused" | "retention" | "jurisdiction">> {

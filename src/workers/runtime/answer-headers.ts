@@ -42,7 +42,7 @@ export function answerHeaders(rawHeaders: readonly string[], site?: Site): strin
   return headers;
 }
 
-/** Response headers of a static asset. A redirect stays below the worker's path on a shared host. */
+/** Returns the response headers of a static asset. On a shared host, redirects stay below the worker's path. */
 export function assetHeaders(headers: readonly string[], site?: Site): string[] {
   const path = site?.kind === "shared" ? site.path : "";
   const moved = headers.map((text, i) =>

@@ -76,7 +76,8 @@ export async function startBindingServer({
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     services.service.upgrade(request, connection, head, { script, binding });
   });
-  // For RPC, workerd sends CONNECT with only the configured name; connect() in the worker adds a port.
+  // For RPC, workerd sends CONNECT with only the configured host. connect() in the worker's code adds a port, so it
+  // never matches.
   server.http.on("connect", (request: IncomingMessage, connection: Duplex, head: Buffer) => {
     onActivity();
     const binding = bound.find((each) => rpcHost(each) === request.url);

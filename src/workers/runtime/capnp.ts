@@ -21,7 +21,7 @@ export interface Sockets {
   mail: string;
   /** workerd listens here: requests for the fetch handler. */
   http: string;
-  /** workerd listens here: calls of other workers, one socket for each entrypoint. */
+  /** Sockets on which workerd listens for calls from other workers, one for each entrypoint. */
   services: { address: string; entrypoint: Entrypoint }[];
   /** The server listens here: bindings, actions and tail. */
   bindings: string;
@@ -97,7 +97,7 @@ const config :Workerd.Config = (
   return { config, files };
 }
 
-/** A socket for requests, and for RPC connections, to one entrypoint. */
+/** Configures a socket for requests and RPC connections to one entrypoint. */
 function serviceSocket({ address, entrypoint: { name, props } }: Sockets["services"][number]): string {
   const designator = [
     `name = "user"`,
@@ -235,11 +235,14 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
   }
 }
 
-/** A binding made by one of our internal modules, which calls the server. */
+/** Configures a binding that one of our internal modules implements by calling the server. */
 const wrapped = (module: string, binding: RemoteBinding) =>
   `(name = ${text(binding.name)}, wrapped = (moduleName = ${text(module)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
 
-/** https://developers.cloudflare.com/workers/runtime-apis/bindings/version-metadata/ */
+/**
+ * Value of a `version_metadata` binding:
+ * https://developers.cloudflare.com/workers/runtime-apis/bindings/version-metadata/
+ */
 const versionMetadata = ({ version, uploaded = { at: new Date(), tag: "" } }: WorkerScript) => ({
   id: version,
   tag: uploaded.tag,

@@ -8,7 +8,7 @@ export interface Client {
 
 export type ClientOf = (request: IncomingMessage) => Client;
 
-/** A request by another worker: the address of the original client, if the worker passed its header on. */
+/** The client of a request from another worker: the original client, if the calling worker forwarded its header. */
 export const workerClient =
   (schemeHeader: string): ClientOf =>
   ({ headers }) => ({

@@ -19,7 +19,7 @@ export type DispatchResult = Omit<EmailOutcome, "ended"> & {
   silent?: boolean;
 };
 
-/** Without the verdict if the handler was interrupted. */
+/** The verdict is missing if the handler was interrupted. */
 export type QueueResult = DispatchResult & Partial<QueueVerdict>;
 
 interface DispatchClient {
@@ -126,7 +126,7 @@ const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> =>
 
 const NO_BODY = new Uint8Array();
 
-/** See WireBatch. */
+/** Encodes a batch as described at WireBatch. */
 function batchBody({ queue, messages, metrics: { oldestMessage, ...counts } }: QueueBatch): Uint8Array {
   const wire: WireBatch = {
     queue,

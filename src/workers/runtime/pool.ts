@@ -275,7 +275,7 @@ export function createRuntime({
   };
 }
 
-/** The rest of the outcome of a batch that no process received. */
+/** The remaining fields of the outcome if no process received the batch. */
 export const NOT_STARTED = { started: false, ackAll: false, acks: [], retries: [] };
 
 const isIdle = (process: WorkerProcess) => process.busy === 0;

@@ -33,8 +33,8 @@ export interface WorkerRuntime {
    */
   scheduled(name: string, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   /**
-   * Runs the queue handler with a batch of messages. Resolves when its waitUntil() work has ended too; never rejects for
-   * errors in the worker's code.
+   * Runs the queue handler with a batch of messages. Resolves when its waitUntil() work has also ended. Never rejects
+   * because of errors in the worker's code.
    */
   queue(name: string, batch: QueueBatch): Promise<QueueOutcome>;
   /**
@@ -43,8 +43,8 @@ export interface WorkerRuntime {
    */
   handlers(name: string): Promise<string[]>;
   /**
-   * An entrypoint for calls of other workers. A process that was started without it is replaced by one with it. Throws
-   * scriptMissing, entrypointMissing.
+   * Returns an entrypoint for calls from other workers. A process that was started without it is replaced. Throws
+   * scriptMissing, entrypointMissing, tooManyEntrypoints.
    */
   entrypoint(name: string, entrypoint: Entrypoint): Promise<EntrypointCalls>;
   /** Like fetch(), for `Upgrade` requests (WebSocket). */
@@ -61,12 +61,12 @@ export interface WorkerRuntime {
 export interface EntrypointCalls {
   fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Connects a caller that speaks the RPC of workerd. */
+  /** Connects a caller that uses the RPC protocol of workerd. */
   rpc(socket: Duplex): RpcTunnel;
 }
 
 export interface RpcTunnel {
-  /** Closes the connection as soon as no call is running, so that the caller connects again, to the current version. */
+  /** Closes the connection once no call is running, so that the caller reconnects to the current version. */
   retire(): void;
   readonly closed: Promise<void>;
 }
@@ -99,7 +99,7 @@ export interface MailActions {
 export interface InvocationOutcome {
   outcome: "ok" | "exception" | "exceededCpu" | "exceededMemory" | "exceededWallTime" | "canceled";
   exception?: ThrownException;
-  /** True if static assets answered the request, so that the worker was not invoked. */
+  /** True if a static asset answered the request and the worker was not invoked. */
   byAssets?: true;
 }
 
@@ -113,7 +113,7 @@ export interface EmailOutcome extends InvocationOutcome {
 }
 
 export interface QueueBatch {
-  /** The name of the queue. */
+  /** Name of the queue. */
   queue: string;
   messages: QueueMessage[];
   metrics: QueueMetrics;

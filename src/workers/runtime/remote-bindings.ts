@@ -22,7 +22,7 @@ export const isRemote = (binding: Binding): binding is RemoteBinding =>
 export const serviceOf = ({ type }: RemoteBinding, services: BindingServices): BindingService<RemoteBinding> =>
   type === "assets" ? ownAssets : (services[SERVICES[type]] as BindingService<RemoteBinding>);
 
-/** `env.ASSETS`: the files are part of the calling version. */
+/** Serves `env.ASSETS` from the files of the calling version. */
 const ownAssets: BindingService<RemoteBinding> = {
   async handle(request, response, { script: { assets } }) {
     if (assets === undefined) response.writeHead(404, { "content-length": 0 }).end();
@@ -31,11 +31,14 @@ const ownAssets: BindingService<RemoteBinding> = {
 };
 
 /**
- * Identifies a binding in the process configuration and in a header and must therefore be ASCII: derived from the name
- * used in the code, which is unique.
+ * Identifies a binding in the process configuration and in a header, so it must be ASCII. Derived from the name that
+ * the code uses, which is unique.
  */
 export const serviceName = (binding: RemoteBinding) =>
   `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
 
-/** Host in the CONNECT requests with which workerd opens an RPC connection to a service binding. Contains only letters and digits. */
+/**
+ * Host in the CONNECT requests with which workerd opens an RPC connection to a service binding. Contains only letters
+ * and digits.
+ */
 export const rpcHost = ({ name }: ServiceBinding) => `rpc${Buffer.from(name.toWellFormed()).toString("hex")}`;

@@ -55,7 +55,7 @@ test("rejects other formats, truncated data, and host objects", () => {
   for (let length = 0; length < bytes.length - 1; length++)
     assert.throws(() => readV8Value(bytes.subarray(0, length)), /cannot be deserialized/);
   assert.throws(() => readV8Value(Buffer.from("hello")), /unknown version/);
-  assert.throws(() => readV8Value(Buffer.from([0xff, 15, 0x5c, 1])), /object of the platform/);
+  assert.throws(() => readV8Value(Buffer.from([0xff, 15, 0x5c, 1])), /host object/);
   check(
     property(uint8Array({ maxLength: 100 }), (noise) => {
       try {

@@ -75,7 +75,7 @@ export interface WorkerProcess {
   queue(batch: QueueBatch): Promise<QueueOutcome>;
   handlers(): Promise<string[]>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Undefined if the process was started without it. */
+  /** Returns undefined if the process was started without it. */
   entrypoint(wanted: Entrypoint): EntrypointCalls | undefined;
   /** Resolves when only open WebSockets and idle RPC connections remain. */
   drained(): Promise<void>;

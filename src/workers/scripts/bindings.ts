@@ -96,7 +96,7 @@ export async function checkTargets(
       throw workerErrors.d1DatabaseMissing({ binding: name, target: binding.id });
     if (binding.type === "queue" && !(await targets.queue(account, binding.queue_name)))
       throw workerErrors.queueMissing({ binding: name, target: binding.queue_name });
-    // A worker may call itself, also before its first version exists.
+    // A worker may call itself, even before its first version exists.
     if (binding.type === "service" && binding.service !== script && !(await targets.worker(account, binding.service)))
       throw workerErrors.serviceMissing({ binding: name, target: binding.service });
   }

@@ -6,7 +6,10 @@ import type { Upload } from "./port.ts";
 import type { VersionContent } from "./version-builder.ts";
 import type { VersionRecord } from "./versions-table.ts";
 
-/** Verifies the completion token once; the returned function reads the assets of the base. Throws badCompletion. */
+/**
+ * Verifies the completion token, and returns a function that selects the assets for a base version. Throws
+ * badCompletion.
+ */
 export function planAssets(
   account: string,
   { assets: chosen }: Pick<Upload, "assets">,
@@ -25,7 +28,7 @@ export function planAssets(
   };
 }
 
-/** Throws badUpload for a version that cannot run without assets. */
+/** Throws badUpload if the main module, the bindings and the assets are inconsistent. */
 export function checkAssets(
   { main, bindings }: Pick<VersionContent, "main" | "bindings">,
   assets: VersionAssets | undefined,

@@ -96,7 +96,7 @@ export interface Scripts {
   subdomain(account: string): Promise<string>;
   /** Throws subdomainTaken, badSubdomain. */
   changeSubdomain(account: string, label: string): Promise<string>;
-  /** Releases the label: another account can use it, and no script is reachable under it. */
+  /** Releases the label: another account can use it, and scripts are no longer reachable under it. */
   deleteSubdomain(account: string): Promise<void>;
   /** The script identified by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is enabled. */
   bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
@@ -104,7 +104,7 @@ export interface Scripts {
   /** Replaces all cron expressions of the worker. Throws badCron. */
   changeSchedules(account: string, name: string, crons: string[]): Promise<Schedule[]>;
   schedules(account: string, name: string): Promise<Schedule[]>;
-  /** The names of the scripts whose live versions send to queues, by the name of the queue. */
+  /** Returns the names of the scripts whose live versions send to queues, by queue name. */
   queueProducers(account: string): Promise<Map<string, string[]>>;
 }
 
@@ -123,7 +123,7 @@ export interface LiveWorkers {
   upgrade(ref: ScriptRef, request: IncomingMessage, socket: Duplex, head: Buffer): void;
   scheduled(ref: ScriptRef, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   queue(ref: ScriptRef, batch: QueueBatch): Promise<QueueOutcome>;
-  /** Calls by service bindings of other workers. */
+  /** Calls from service bindings of other workers. */
   readonly calls: WorkerCalls;
   close(): Promise<void>;
 }
@@ -175,7 +175,10 @@ export interface Upload {
   assets?: ChosenAssets;
 }
 
-/** The static assets of a new version: without `token` or `config`, those of the newest version. */
+/**
+ * The static assets of a new version. Without `token`, the files of the newest version are kept, and also their
+ * configuration if `config` is omitted.
+ */
 interface ChosenAssets {
   /** The completion token of an upload. */
   token?: string;

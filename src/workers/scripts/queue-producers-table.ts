@@ -1,7 +1,7 @@
 import type { Binding } from "./script.ts";
 import type { Tables } from "./scripts-table.ts";
 
-/** Scripts whose live versions send to queues, by the name of the queue, each once and in order. */
+/** Returns the names of the scripts whose live versions send to queues, by queue name. Names are sorted and unique. */
 export async function queueProducers(tables: Tables, account: string): Promise<Map<string, string[]>> {
   const rows = await tables
     .selectFrom("worker_scripts")

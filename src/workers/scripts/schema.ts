@@ -43,7 +43,7 @@ export interface ScriptsTables {
     annotations: string;
     startup_ms: number;
     size: number;
-    /** Null: created before assets were supported. */
+    /** Null if created before assets were supported. */
     has_assets: number | null;
   };
   worker_modules: {

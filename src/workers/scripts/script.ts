@@ -29,7 +29,7 @@ export interface WorkerScript {
   entrypoints?: Entrypoint[];
   /** When the version was uploaded, and its tag ("" for none). Absent in `reelpost dev`. */
   uploaded?: { at: Date; tag: string };
-  /** Its static assets. They are served without a process. */
+  /** Static assets, which are served without a process. */
   assets?: AssetSite;
 }
 
@@ -79,9 +79,11 @@ export interface ServiceBinding {
 export interface RateLimitBinding {
   type: "ratelimit";
   name: string;
-  /** A positive integer as text. Bindings with the same id share their counts, in all workers of an account. */
+  /**
+   * A positive integer as a string. Bindings of an account with the same id share their counts, even across workers.
+   */
   namespace_id: string;
-  /** At most `limit` calls per key in `period` seconds. */
+  /** Allows up to `limit` calls per key in `period` seconds. */
   simple: { limit: number; period: 10 | 60 };
 }
 

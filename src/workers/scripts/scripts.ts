@@ -52,7 +52,7 @@ export interface ScriptsOptions {
   /** The component that tests and runs versions. */
   live: LiveVersions;
   targets: BindingTargets;
-  /** Default: the assets in the same stores. */
+  /** Defaults to assets in the same stores. */
   assets?: Assets;
   /** The label of an account under the workers domain is initially derived from this name. */
   accountName?: (account: string) => Promise<string | undefined>;

@@ -27,7 +27,7 @@ interface Problem {
 const MAX_COMMENT = 100;
 const MAX_TAGS = 20;
 const MAX_TAG = 100;
-/** A TXT record of 4,095 octets has up to 16 KiB if every octet is an escape. */
+/** A TXT record of 4,095 octets takes up to 16 KiB if every octet is escaped. */
 const MAX_WRITTEN = 20_000;
 const WRITTEN_TYPES: ReadonlySet<RecordType> = new Set(["TXT", "CNAME", "AAAA"]);
 
@@ -71,7 +71,10 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
   };
 }
 
-/** Clients such as Terraform compare the content with what they sent. */
+/**
+ * Returns the content as it was sent, with which clients such as Terraform compare, or null if it is already
+ * normalized.
+ */
 function writtenOf(type: RecordType, { content }: RecordRequest, normal: string): string | null {
   if (!WRITTEN_TYPES.has(type) || content === undefined || content === normal) return null;
   // PostgreSQL cannot store U+0000.

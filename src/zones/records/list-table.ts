@@ -142,7 +142,7 @@ function matching(
   const filters: Filter[] = [];
   if (type !== undefined) filters.push((eb) => eb("type", "=", type));
   filters.push(...textFilters("name", name, (text) => (eb) => eb("name", "=", text)));
-  // Many clients search for TXT content without quotes, or for content as they sent it. The keys match the index.
+  // Many clients search for TXT content without quotes, or for content as they sent it. Filters by key use the index.
   filters.push(
     ...textFilters("content", content, (text) => (eb) => {
       const forms = [text, quote(text), normalForm(text)];
@@ -178,7 +178,7 @@ function matching(
   return all;
 }
 
-/** Content is stored with compressed IPv6 addresses and without final dots. */
+/** Stored content has compressed IPv6 addresses and no trailing dots. */
 const normalForm = (text: string): string =>
   isIPv6(text) ? new SocketAddress({ address: text, family: "ipv6" }).address : text.replace(/\.$/, "");
 

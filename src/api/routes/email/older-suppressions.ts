@@ -34,11 +34,11 @@ const listQuery = z.object({
   direction: z.enum(["asc", "desc"]).default("desc"),
 });
 
-/** These paths sort the whole list in memory; longer lists are available from `sending/suppressions`. */
+/** These operations sort the list in memory, so its length is limited; `sending/suppressions` returns longer lists. */
 const MAX_LISTED = 10_000;
 const AT_ONCE = 1000;
 
-/** Where an operation is found: both products, for accounts and for zones. */
+/** Each operation exists for both products, and for accounts and zones. */
 const PLACES = (["account", "zone"] as const).flatMap((level) =>
   (["routing", "sending"] as const).map((product) => ({
     level,
@@ -49,7 +49,10 @@ const PLACES = (["account", "zone"] as const).flatMap((level) =>
   })),
 );
 
-/** The published failures of these paths: `error` as text for 404, otherwise `errors` as texts. */
+/**
+ * Converts errors to the published format of these paths: the string `error` for 404, otherwise the string array
+ * `errors`.
+ */
 async function failing<Result>(work: () => Promise<Answer<Result>>): Promise<Answer<Result> | Response> {
   try {
     return await work();
@@ -63,13 +66,16 @@ async function failing<Result>(work: () => Promise<Answer<Result>>): Promise<Ans
   }
 }
 
-/** A zone's path shows the entries of the account and those of the zone's domains. */
+/** The account or zone in the path. A zone has the account-wide entries and those of its own domains. */
 interface Owner {
   account: string;
   zone?: { id: string; name: string };
 }
 
-/** The deprecated paths `email/{routing,sending}/suppression`: the same list as `sending/suppressions`. */
+/**
+ * Routes of the deprecated paths `email/{routing,sending}/suppression`, which manage the same list as
+ * `sending/suppressions`.
+ */
 export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressionsDeps): Route[] {
   async function ownerOf({ account_id, zone_id }: Record<string, string>): Promise<Owner> {
     if (zone_id === undefined) return { account: account_id! };
@@ -182,7 +188,7 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         async ({ params }) =>
           failing(async () => {
             const { owner, found } = await need(params);
-            // The entries of the account also apply to other zones.
+            // Account-wide entries also apply to other zones.
             if (owner.zone !== undefined && found.scope.type === "account")
               throw suppressionErrors.accountSuppression();
             await suppressions.delete(owner.account, found.id);
@@ -199,7 +205,7 @@ function sorted(items: Suppression[], order: "email" | "expires_at" | "created_a
   const sign = direction === "asc" ? 1 : -1;
   const compare = {
     email: (a: Suppression, b: Suppression) => (a.email < b.email ? -1 : Number(a.email > b.email)),
-    // Entries that never expire come last.
+    // Entries that never expire sort as the latest.
     expires_at: (a: Suppression, b: Suppression) =>
       (a.expiresAt ?? Number.MAX_SAFE_INTEGER) - (b.expiresAt ?? Number.MAX_SAFE_INTEGER),
     created_at: (a: Suppression, b: Suppression) => a.createdAt - b.createdAt,

@@ -23,9 +23,9 @@ const sentConsumer = z.looseObject({
     .nullish(),
 });
 
-/** Adds, changes and removes the consumer of a queue. */
+/** Routes that list, add, change and remove the consumer of a queue. */
 export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
-  /** Throws consumerScriptMissing. */
+  /** Throws consumerScriptMissing if the worker does not exist. */
   async function consumerOf(account: string, sent: z.infer<typeof sentConsumer>): Promise<NewQueueConsumer> {
     const { type, script_name: script, dead_letter_queue: deadLetterQueue, settings } = sent;
     if (type === "worker" && (script === undefined || (await scripts.get(account, script)) === undefined))

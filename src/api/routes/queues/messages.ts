@@ -48,7 +48,7 @@ function messageOf({ body, content_type = "json", delay_seconds }: z.infer<typeo
   return { contentType: content_type, body: Buffer.from(body, content_type === "bytes" ? "base64" : "utf8"), delay };
 }
 
-/** Bodies other than text are in base64. */
+/** Bodies of content types other than text are base64-encoded. */
 const shownMessage = ({ id, contentType, body, sentAt, attempts }: QueueMessage) => ({
   id,
   body: Buffer.from(body).toString(contentType === "text" ? "utf8" : "base64"),
@@ -57,7 +57,7 @@ const shownMessage = ({ id, contentType, body, sentAt, attempts }: QueueMessage)
   metadata: { "CF-Content-Type": contentType },
 });
 
-/** Sends, pulls, acknowledges and purges messages. */
+/** Routes that send, pull, peek, acknowledge and purge messages. */
 export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): Route[] {
   return [
     route(
@@ -104,7 +104,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         body: z.object({
           batch_size: batchSize,
           visibility_timeout_ms: z.number().int().min(visibilityMs.min).max(visibilityMs.max).nullish(),
-          /** Its name in earlier versions of the documentation. */
+          /** The former documented name of `visibility_timeout_ms`. */
           visibility_timeout: z.number().int().min(visibilityMs.min).max(visibilityMs.max).nullish(),
         }),
         bodyOptional: true,
@@ -220,7 +220,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       },
       async ({ params }) => {
         const { purgedAt } = await queueOf(queues, params);
-        // The response to a purge is sent when it has completed.
+        // A purge request is answered only after the purge has completed.
         return answer({ completed: "true", ...(purgedAt !== undefined && { started_at: purgedAt.toISOString() }) });
       },
     ),

@@ -12,7 +12,7 @@ const settings = z
   })
   .nullish();
 const jurisdiction = z.enum(["eu", "us", "fedramp"]).nullish();
-/** Some clients send a whole queue back. */
+/** Loose, because some clients send back the whole queue object. */
 const change = z.looseObject({ queue_name: z.string().optional(), settings, jurisdiction });
 const names = z.union([z.string().transform((name) => [name]), z.array(z.string()).max(1000)]).optional();
 
@@ -25,7 +25,7 @@ function settingsOf(sent: z.infer<typeof settings>, where: z.infer<typeof jurisd
   };
 }
 
-/** Creates, lists, changes and deletes queues. */
+/** Routes that create, list, change and delete queues. */
 export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
   const shown = async (account: string, queue: Queue) => shownQueue(queue, await scripts.queueProducers(account));
 

@@ -3,7 +3,7 @@ import { consumerRoutes } from "./consumers.ts";
 import { messageRoutes, type MessageRouteDeps } from "./messages.ts";
 import { queueRoutes } from "./queues.ts";
 
-/** Queues routes under /accounts/{account_id}/queues. */
+/** Routes under /accounts/{account_id}/queues. */
 export const queuesRoutes = (deps: MessageRouteDeps): Route[] => [
   ...queueRoutes(deps),
   ...consumerRoutes(deps),

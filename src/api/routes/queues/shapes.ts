@@ -9,7 +9,7 @@ export interface QueueRouteDeps {
 
 export const QUEUES = "/accounts/{account_id}/queues";
 export const QUEUE = `${QUEUES}/{queue_id}`;
-// The hosted service accepts these groups besides its own ones for queues.
+// The hosted service accepts these permission groups in addition to those for Queues.
 export const reading = { tag: "Queue", permission: "Workers Scripts Read" } as const;
 export const writing = { tag: "Queue", permission: "Workers Scripts Write" } as const;
 
@@ -33,7 +33,7 @@ export function shownConsumer(queue: Pick<Queue, "name">, consumer: QueueConsume
     created_on: consumer.createdAt.toISOString(),
     queue_name: queue.name,
     type: consumer.type,
-    // wrangler reads `script`, the published API specifies `script_name`.
+    // wrangler reads `script`; the published API specifies `script_name`.
     ...(script !== undefined && { script, script_name: script }),
     ...(consumer.deadLetterQueue !== undefined && { dead_letter_queue: consumer.deadLetterQueue }),
     settings: {
@@ -95,7 +95,7 @@ export const shownMetrics = ({ backlogCount, backlogBytes, oldestMessage }: Queu
   oldest_message_timestamp_ms: oldestMessage?.getTime() ?? 0,
 });
 
-/** The queue specified in the path. Throws queueMissing. */
+/** Returns the queue in the path. Throws queueMissing. */
 export async function queueOf(queues: Queues, params: Record<string, string>): Promise<Queue> {
   const queue = await queues.get(params.account_id!, params.queue_id!);
   if (queue === undefined) throw queueErrors.queueMissing({ queue: params.queue_id });

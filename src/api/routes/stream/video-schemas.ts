@@ -69,7 +69,7 @@ export const metaField = z.record(text, z.unknown());
 
 export const creatorField = text.nullish().transform((creator) => creator ?? null);
 
-/** Null, where it has no meaning of its own, is treated as omitted. */
+/** Treats null as omitted, for fields in which null has no meaning. */
 const orOmitted = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((given) => given ?? undefined);
 

@@ -11,10 +11,10 @@ import {
 } from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
-/** Forms of the SDK contain text instead of booleans. */
+/** The SDK sends booleans as strings in forms. */
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
 
-/** The fields of an upload for static assets. */
+/** Static-asset fields of an upload. */
 export const assetFields = {
   assets: z
     .object({
@@ -37,11 +37,14 @@ export const assetFields = {
 const shape = z.object(assetFields);
 type AssetFields = z.output<typeof shape>;
 
-/** True if the upload has assets of its own, or keeps those of the newest version. */
+/** True if the upload contains assets or keeps those of the newest version. */
 export const hasAssets = ({ assets, keep_assets }: AssetFields): boolean =>
   typeof assets?.jwt === "string" || keep_assets === true;
 
-/** The assets of a new version. `more` is added to the configuration. Throws badMetadata, badConfig, notOffered. */
+/**
+ * Returns the assets of a new version. `more` overrides the configuration in the fields. Throws badMetadata, badConfig,
+ * notOffered.
+ */
 export function chosenAssets(fields: AssetFields, part: string, more: AssetsConfig = {}): Pick<Upload, "assets"> {
   const { assets } = fields;
   const given = assets?.config ?? undefined;
@@ -69,7 +72,7 @@ function configOf({
 }: NonNullable<NonNullable<AssetFields["assets"]>["config"]>): AssetsConfig {
   if (typeof base_path === "string" && base_path !== "/")
     throw workerRouteErrors.notOffered({
-      what: "Assets below a path (`base_path`)",
+      what: "Asset base paths (`base_path`)",
       fix: "Put the files in a folder of that name in the assets directory.",
     });
   if (Array.isArray(run_worker_first)) {
@@ -82,10 +85,10 @@ function configOf({
     if (size > ASSET_LIMITS.ruleFileBytes)
       throw assetErrors.badConfig({
         reason: `${name} has ${size} bytes`,
-        fix: `At most ${ASSET_LIMITS.ruleFileBytes} are allowed.`,
+        fix: `Use at most ${ASSET_LIMITS.ruleFileBytes} bytes.`,
       });
   }
-  // The deprecated field means the opposite.
+  // The deprecated `serve_directly` is the inverse of `run_worker_first`.
   const first = run_worker_first ?? (typeof serve_directly === "boolean" ? !serve_directly : undefined);
   return {
     ...(html_handling && { htmlHandling: html_handling }),
@@ -98,7 +101,9 @@ function configOf({
 
 const RULE_FILES = { _headers: "headers", _redirects: "redirects" } as const;
 
-/** In the JSON form of a version, the two files are modules of these names. */
+/**
+ * Separates `_headers` and `_redirects`, which the JSON body of a version contains as modules, from the other modules.
+ */
 export function withoutRuleFiles(modules: UploadedModule[]): { modules: UploadedModule[]; config: AssetsConfig } {
   const config: AssetsConfig = {};
   const rest = modules.filter(({ name, content }) => {

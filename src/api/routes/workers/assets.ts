@@ -7,12 +7,12 @@ import { SCRIPT, UPLOAD_BYTES, WORKERS, writing, type WorkerRoutesDeps } from ".
 type SentAssets = Parameters<AssetUploads["store"]>[1];
 
 const manifest = z.record(z.string(), z.object({ hash: z.string(), size: z.number().int().min(0) }));
-/** A manifest has at most 20,000 files: three values each, with long paths. */
+/** Large enough for a manifest of 20,000 files with long paths. */
 const MANIFEST_BYTES = 32 * 1024 * 1024;
 
 /**
- * Uploads of static assets: a session for a manifest, then the files that the server does not have yet. A completed
- * upload becomes part of a version: `assets.jwt` in the metadata of a script.
+ * Routes that upload static assets: a client creates a session for a manifest, then uploads the files that the server
+ * lacks. A new version uses them if `assets.jwt` in its metadata is the completion token.
  */
 export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
   route(
@@ -58,7 +58,7 @@ export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
 const bearerOf = ({ request }: Pick<Call, "request">) =>
   /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
 
-/** The holder of an upload token may upload the files of its manifest, nothing else. */
+/** An upload token permits only uploading the files in its manifest. */
 function callerOf(assets: AssetUploads, secret: string): Caller | undefined {
   const session = assets.sessionOf(secret);
   if (session === undefined) return undefined;
@@ -71,7 +71,10 @@ function callerOf(assets: AssetUploads, secret: string): Caller | undefined {
   };
 }
 
-/** Each part is named after the hash of its file and contains the file in base64. Throws badUpload. */
+/**
+ * Reads the uploaded files. Each part is named after the hash of its file and contains the file in base64. Throws
+ * badUpload.
+ */
 async function filesOf(form: FormData): Promise<SentAssets> {
   const files: SentAssets[number][] = [];
   for (const [hash, part] of form) {
@@ -84,7 +87,7 @@ async function filesOf(form: FormData): Promise<SentAssets> {
       });
     files.push({
       hash,
-      // Clients send this type for a file without one: every part of a form has a type.
+      // Clients send this type for files without a content type, because every form part has one.
       contentType: type === "" || type === "application/null" ? undefined : type,
       bytes: Buffer.from(text, "base64"),
     });

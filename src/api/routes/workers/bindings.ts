@@ -36,7 +36,7 @@ const FIELDS = {
       simple: z.object({
         limit: z.number().int().min(1),
         period: z.union([z.literal(10), z.literal(60)]),
-        // A longer block after the limit was exceeded is not implemented.
+        // Blocking a key for longer than the period is not supported.
         mitigation_timeout: z.literal(0).nullish(),
       }),
     })

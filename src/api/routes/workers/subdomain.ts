@@ -51,7 +51,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       id: "worker-subdomain-delete-subdomain",
       method: "delete",
       path: `${WORKERS}/subdomain`,
-      summary: "Delete Subdomain; the account has a new default one as soon as it is read",
+      summary: "Delete Subdomain; the account gets a new default one when it is next read",
       ...writing,
       status: 204,
     },

@@ -82,7 +82,7 @@ function mainOf(metadata: UploadMetadata): Main {
   }
   if (main_module) return { name: main_module, format: "modules" };
   if (body_part) return { name: body_part, format: "service-worker" };
-  // A worker that consists of static assets has no modules.
+  // A worker that consists only of static assets has no modules.
   if (hasAssets(metadata)) return { name: "", format: "modules" };
   throw workerRouteErrors.mainUnnamed();
 }

@@ -37,11 +37,11 @@ export interface RenditionEncoder {
   /** As in AudioFragments, for the encoded audio. */
   cutAt(time: number): void;
   setVideoTime(time: number): void;
-  /** Delivers the remaining output; a child that stalls is killed (`END_IDLE_MS`). Undefined: it has already ended. */
+  /** Delivers the remaining output and kills an encoder that stalls. Returns undefined if it has already ended. */
   end(): Promise<void> | undefined;
 }
 
-/** After the end of its input, the encoder is killed when it emits nothing for this long, or runs for `END_MS`. */
+/** After its input ends, the encoder is killed if it emits nothing for END_IDLE_MS or still runs after END_MS. */
 const END_IDLE_MS = 2000;
 const END_MS = 10_000;
 /** Maximum number of octets queued for the encoder. */

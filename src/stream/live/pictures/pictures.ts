@@ -173,8 +173,8 @@ const modelOf = (
 });
 
 /**
- * Cache of recent images in memory; concurrent requests for the same image share one rendering. If it fails, an image
- * younger than `stale` is returned instead (stale-if-error, RFC 5861 4).
+ * In-memory cache of recent images. Concurrent requests for the same image share one rendering. If rendering fails, an
+ * image younger than `stale` is returned (stale-if-error, RFC 5861 4).
  */
 function createImageCache({ most, octets }: { most: number; octets: number }) {
   const images = new Map<string, { at: number; bytes: Buffer }>();

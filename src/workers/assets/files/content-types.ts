@@ -1,4 +1,4 @@
-/** Media types of files that websites contain, by extension: the registered ones (IANA), and common unregistered ones. */
+/** Media types of files on websites, and their extensions: types registered with IANA, and common unregistered ones. */
 const EXTENSIONS: Record<string, string> = {
   "application/atom+xml": "atom",
   "application/dash+xml": "mpd",
@@ -116,7 +116,7 @@ const TYPES = new Map(
   ),
 );
 
-/** The media type for a file name, with `charset=utf-8` for text; undefined for an unknown extension. */
+/** Returns the media type for a file name, with `charset=utf-8` for text, or undefined for an unknown extension. */
 export function contentTypeOf(name: string): string | undefined {
   const type = TYPES.get(/\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "");
   return type?.startsWith("text/") ? `${type}; charset=utf-8` : type;

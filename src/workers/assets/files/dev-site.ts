@@ -9,9 +9,9 @@ import { contentTypeOf } from "./content-types.ts";
 import { fileAt, IGNORE_FILE, ignoresOf, readRuleFile } from "./folder.ts";
 import type { AssetFiles } from "./port.ts";
 
-/** The assets of a worker in development, as its configuration describes them. */
+/** Configuration of a worker's assets during development. */
 export interface FolderSite {
-  /** Absolute. */
+  /** Absolute path. */
   directory: string;
   config: AssetsConfig;
   compatibilityDate: string;
@@ -19,9 +19,9 @@ export interface FolderSite {
 }
 
 /**
- * Serves the assets of a directory. Every request reads the current files, including `_headers`, `_redirects` and
- * `.assetsignore`. `current` returns the configuration. `onProblems` is called with the ignored lines of rule files
- * whenever they change; a rule file that cannot be read counts as empty.
+ * Serves the assets in a directory, always from the current files, including `_headers`, `_redirects` and
+ * `.assetsignore`. `current` returns the configuration. `onProblems` receives the ignored lines of rule files whenever
+ * the rules change. An unreadable rule file is treated as empty.
  */
 export function createFolderSite(current: () => FolderSite, onProblems: (lines: string[]) => void): AssetSite {
   let known: { key: string; routing: AssetRouting; isIgnored(path: string): boolean } | undefined;
@@ -69,7 +69,7 @@ function folderFiles(directory: string, isIgnored: (path: string) => boolean): A
         size: stats.size,
         contentType: contentTypeOf(path),
         async open(range) {
-          // A file that shrinks in the meantime ends the response early; one that grows is cut to the announced size.
+          // If the file shrinks meanwhile, the response ends early; if it grows, only the announced size is sent.
           return createReadStream(file, range ?? { start: 0, end: Math.max(0, stats.size - 1) });
         },
       };
@@ -77,7 +77,7 @@ function folderFiles(directory: string, isIgnored: (path: string) => boolean): A
   };
 }
 
-/** Changes when the file changes. */
+/** Returns a value that changes when the file changes. */
 function stampOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? -1;
 }

@@ -6,9 +6,9 @@ import { assetErrors } from "../errors.ts";
 import { ASSET_LIMITS } from "../limits.ts";
 import { parseIgnore } from "./ignore.ts";
 
-/** A file of an assets directory. */
+/** A file in an assets directory. */
 export interface FolderAsset {
-  /** Begins with "/". */
+  /** Path relative to the directory, with a leading "/". */
   path: string;
   file: string;
   size: number;
@@ -16,17 +16,19 @@ export interface FolderAsset {
 
 interface FolderAssets {
   assets: FolderAsset[];
-  /** Paths of symbolic links, which are never followed: one could lead to a private file outside the directory. */
+  /**
+   * Paths of symbolic links. They are never followed, because they could point to private files outside the directory.
+   */
   links: string[];
 }
 
 export const IGNORE_FILE = ".assetsignore";
-/** They configure the assets and are not assets themselves. */
+/** Configuration files, which are not assets themselves. */
 const DEFAULT_IGNORES = "/.assetsignore\n/_redirects\n/_headers\n";
 const PRIVATE_FILE = "_worker.js";
 
 /**
- * The files to upload from an assets directory, in order of their paths. Throws folderUnreadable, tooManyFiles,
+ * Lists the files to upload from an assets directory, sorted by path. Throws folderUnreadable, tooManyFiles,
  * fileTooLarge, workerFile.
  */
 export function listFolder(folder: string): FolderAssets {
@@ -63,7 +65,9 @@ function entriesOf(folder: string) {
   }
 }
 
-/** The text of `_headers`, `_redirects` or `.assetsignore`; undefined if there is none. Throws folderUnreadable. */
+/**
+ * Reads `_headers`, `_redirects` or `.assetsignore`. Returns undefined if it does not exist. Throws folderUnreadable.
+ */
 export function readRuleFile(folder: string, name: string): string | undefined {
   let bytes: Buffer;
   try {
@@ -84,8 +88,8 @@ export function readRuleFile(folder: string, name: string): string | undefined {
 }
 
 /**
- * The file at a path of an assets directory; undefined if there is none, if it is ignored, or if the path leads through
- * a symbolic link or out of the directory. `isIgnored` gets the path without the leading "/".
+ * Finds the file for a path in an assets directory. Returns undefined if it does not exist or is ignored, or if the
+ * path leads through a symbolic link or out of the directory. `isIgnored` receives the path without the leading "/".
  */
 export function fileAt(
   folder: string,
@@ -93,7 +97,7 @@ export function fileAt(
   isIgnored: (path: string) => boolean,
 ): { file: string; stats: Stats } | undefined {
   const relative = path.slice(1);
-  // Other spellings of a path, such as "a//b" or "a/./b", are not paths of assets.
+  // Non-canonical paths such as "a//b" or "a/./b" match no asset.
   if (/(?:^|\/)(?:\.{0,2})(?:\/|$)|\0/.test(relative) || (sep === "\\" && /[\\:]/.test(relative))) return undefined;
   if (isIgnored(relative)) return undefined;
   try {
@@ -105,5 +109,5 @@ export function fileAt(
   }
 }
 
-/** Whether a path is ignored; `text`: the content of `.assetsignore`. */
+/** Returns a predicate for ignored paths. `text` is the content of `.assetsignore`. */
 export const ignoresOf = (text: string | undefined) => parseIgnore(DEFAULT_IGNORES + (text ?? ""));

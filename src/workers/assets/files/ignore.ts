@@ -1,13 +1,13 @@
 interface Rule {
   matches(path: string): boolean;
-  /** Matches only folders. */
+  /** True if the pattern matches only directories. */
   folder: boolean;
   negated: boolean;
 }
 
 /**
- * The patterns of a `.assetsignore` file, in the syntax of .gitignore (gitignore(5)). Returns whether a file is ignored:
- * `path` is relative, with "/" between its segments.
+ * Parses a `.assetsignore` file, which has the syntax of .gitignore (gitignore(5)). Returns a predicate for ignored
+ * files. Their paths are relative and use "/" as separator.
  */
 export function parseIgnore(text: string): (path: string) => boolean {
   const rules = text.split(/\r?\n/).flatMap(parseRule);
@@ -16,7 +16,7 @@ export function parseIgnore(text: string): (path: string) => boolean {
     return last !== undefined && !last.negated;
   };
   return (path) => {
-    // A file in an ignored folder cannot be included again.
+    // A file in an ignored directory cannot be re-included.
     for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1))
       if (decide(path.slice(0, end), true)) return true;
     return decide(path, false);
@@ -31,14 +31,14 @@ function parseRule(line: string): Rule[] {
   const pattern = (negated ? text.slice(1) : text).replace(/^\\(?=[#!])/, "");
   const folder = pattern.endsWith("/");
   const bare = folder ? pattern.slice(0, -1) : pattern;
-  // A slash that is not the last character anchors the pattern.
+  // A slash before the last character anchors the pattern.
   const anchored = bare.includes("/");
   const source = sourceOf(bare.replace(/^\//, ""));
   try {
     const expression = new RegExp(`^${anchored ? "" : "(?:.*/)?"}${source}$`);
     return bare === "" ? [] : [{ negated, folder, matches: (path) => expression.test(path) }];
   } catch {
-    // An invalid range of characters matches nothing, as in git.
+    // As in git, an invalid character range matches nothing.
     return [];
   }
 }

@@ -1,20 +1,20 @@
 import type { Readable } from "node:stream";
 
-/** The files of one site by path: stored ones of a version, or a folder during development. */
+/** The files of a site by path: stored files of a version, or a directory during development. */
 export interface AssetFiles {
-  /** `path` is decoded and begins with "/". */
+  /** `path` is percent-decoded and begins with "/". */
   find(path: string): AssetFile | undefined;
-  /** Characters of the longest path. */
+  /** Length of the longest path in characters. */
   longestPath(): number;
 }
 
 export interface AssetFile {
   /** Identifies the content; 32 hexadecimal digits. */
   etag: string;
-  /** Bytes. */
+  /** In bytes. */
   size: number;
-  /** Undefined: the response has no Content-Type. */
+  /** Undefined if the response has no Content-Type. */
   contentType: string | undefined;
-  /** Opens the content. `end` is inclusive. Undefined if it no longer exists. */
+  /** Opens the content. `end` is inclusive. Resolves with undefined if the content no longer exists. */
   open(range?: { start: number; end: number }): Promise<Readable | undefined>;
 }

@@ -4,16 +4,16 @@ import { readRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
 export interface HeaderRule {
   source: string;
   line: number;
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   set: [name: string, value: string][];
   unset: string[];
 }
 
-/** A token of RFC 9110 5.6.2, and a field value without control characters. */
+/** NAME is a token (RFC 9110 5.6.2). VALUE excludes control characters. */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 // oxlint-disable-next-line no-control-regex
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]+$/;
-/** They frame the response. */
+/** Rules cannot set these headers, which control the connection and the framing of messages. */
 const FRAMING = new Set([
   "connection",
   "content-length",
@@ -25,14 +25,14 @@ const FRAMING = new Set([
 ]);
 
 /**
- * Parses `_headers`: a source, followed by lines `Name: value` and `! Name`. An invalid line is ignored and reported:
- * https://developers.cloudflare.com/workers/static-assets/headers/
+ * Parses `_headers`. Each rule is a source followed by lines `Name: value` or `! Name`. Invalid lines are ignored and
+ * reported. https://developers.cloudflare.com/workers/static-assets/headers/
  */
 export function parseHeaders(text: string): { rules: HeaderRule[]; problems: RuleProblem[] } {
   const rules: HeaderRule[] = [];
   const problems: RuleProblem[] = [];
   let rule: HeaderRule | undefined;
-  /** True after an invalid source: its headers belong to no rule. */
+  /** True after an invalid source, whose headers are ignored. */
   let skipping = false;
   for (const { line, text: content } of ruleLines(text, problems)) {
     const refuse = (message: string) => void problems.push({ line, message });

@@ -1,23 +1,23 @@
 import type { AssetsConfig } from "../config.ts";
 
-/** The file for a path, or the path to which a request is redirected. Paths are decoded. */
+/** The file for a path, or the path of a redirect. Paths are decoded. */
 type Target<File> = { file: File; status: 200 | 404 } | { redirect: string };
 
 interface AssetLookup<File> {
   find(path: string): File | undefined;
-  /** Equal for files with the same content. */
+  /** Returns the same string for files with the same content. */
   contentOf(file: File): string;
-  /** Characters of the longest path: no longer one can exist. */
+  /** Length of the longest path in characters. No longer path exists. */
   longestPath(): number;
 }
 
 type Handling = Required<Pick<AssetsConfig, "htmlHandling" | "notFoundHandling">>;
 
-/** One possibility: serve the file at this path, or redirect to a path that serves `file`. */
+/** A candidate: the file at this path, or a redirect to a path that serves `file`. */
 type Step = string | { redirect: string; file: string };
 
 /**
- * The asset for a path, by the published rules for HTML files and for missing files:
+ * Finds the asset for a path by the published rules for HTML files and missing files:
  * https://developers.cloudflare.com/workers/static-assets/routing/advanced/html-handling/
  */
 export function targetOf<File>(
@@ -42,7 +42,7 @@ function existing<File>(
   return undefined;
 }
 
-/** A redirect must reach the file itself, in one step; another file may have its canonical path. */
+/** True if the redirect leads to the file itself in one step. Another file may own the canonical path. */
 function leadsTo<File>(
   { redirect, file }: Exclude<Step, string>,
   handling: Handling["htmlHandling"],
@@ -67,7 +67,7 @@ function missing<File>(
     const file = find("/index.html");
     return file && { file, status: 200 };
   }
-  // The page of the nearest folder.
+  // The 404 page of the nearest parent folder.
   let folder = path.slice(0, longestPath());
   while (folder !== "") {
     folder = folder.slice(0, folder.lastIndexOf("/"));
@@ -79,7 +79,7 @@ function missing<File>(
 
 const to = (redirect: string, file: string): Step => ({ redirect, file });
 
-/** For each mode, the possibilities for a path in order of precedence. */
+/** For each mode, the candidates for a path in order of precedence. */
 const STEPS: Record<Handling["htmlHandling"], (path: string) => Step[]> = {
   none: (path) => [path],
   "auto-trailing-slash": (path) => [
@@ -127,7 +127,7 @@ interface Endings {
   html(base: string): Step[];
 }
 
-/** `base`: the path without its ending. */
+/** Calls the function for the ending of the path. `base` is the path without that ending. */
 function byEnding(path: string, { index, indexFile, slash, html }: Endings): Step[] {
   const without = (ending: string) => path.slice(0, -ending.length);
   if (path.endsWith("/index")) return index(without("/index"));

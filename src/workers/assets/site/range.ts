@@ -1,12 +1,12 @@
-/** Both ends inclusive. */
+/** Both ends are inclusive. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
 /**
- * A Range field with one range (RFC 9110 14.2). Undefined: the whole file, also for several ranges and invalid fields,
- * as the standard allows. "unsatisfiable": 416.
+ * Parses a Range header with one range (RFC 9110 14.2). Returns undefined if the whole file is to be sent, which the
+ * standard also allows for multiple ranges and invalid headers, or "unsatisfiable" for status 416.
  */
 export function readRange(field: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(field?.trim() ?? "") ?? [];
@@ -20,7 +20,7 @@ export function readRange(field: string | undefined, size: number): ByteRange | 
   return { start: Number(first), end: last === "" ? size - 1 : Math.min(Number(last), size - 1) };
 }
 
-/** If-None-Match by weak comparison (RFC 9110 13.1.2). */
+/** Evaluates If-None-Match by weak comparison (RFC 9110 13.1.2). */
 export const isKnown = (field: string | undefined, etag: string): boolean =>
   field !== undefined &&
   (field.trim() === "*" || field.split(",").some((one) => one.trim().replace(/^W\//, "") === etag));

@@ -5,17 +5,17 @@ import { hasVariables, readRuleUrl, ruleLines, type RuleProblem } from "./rule-f
 export interface RedirectRule {
   from: string;
   to: string;
-  /** 200 serves another path without a redirect. */
+  /** 200 serves the destination without a redirect. */
   status: 200 | 301 | 302 | 303 | 307 | 308;
   line: number;
-  /** Has a wildcard or placeholder, or follows such a rule. */
+  /** True if the rule has a wildcard or placeholder, or follows a rule that has one. */
   dynamic: boolean;
 }
 
 const STATUSES = new Set([200, 301, 302, 303, 307, 308]);
 
 /**
- * Parses `_redirects`: one rule per line, `source destination [status]`. An invalid line is ignored and reported:
+ * Parses `_redirects`. Each line is a rule: `source destination [status]`. Invalid lines are ignored and reported.
  * https://developers.cloudflare.com/workers/static-assets/redirects/
  */
 export function parseRedirects(
@@ -33,7 +33,7 @@ export function parseRedirects(
       .trim()
       .split(/\s+/);
     if (words.length < 2 || words.length > 3) {
-      refuse(`a rule has 2 or 3 words (source, destination, status), not ${words.length}`);
+      refuse(`a rule has 2 or 3 fields (source, destination, status), not ${words.length}`);
       continue;
     }
     const [source, destination, status = "302"] = words as [string, string, string?];
@@ -54,7 +54,7 @@ export function parseRedirects(
     const reason =
       to.reason ??
       (STATUSES.has(Number(status)) ? undefined : `the status is ${status}, not 200, 301, 302, 303, 307 or 308`) ??
-      (isLoop(from.url, to.url ?? "", htmlHandling) ? "the rule would redirect to itself endlessly" : undefined) ??
+      (isLoop(from.url, to.url ?? "", htmlHandling) ? "the rule would redirect to itself in a loop" : undefined) ??
       (seen.has(from.url) ? `an earlier rule has the source ${from.url}` : undefined);
     if (reason !== undefined || to.url === undefined) {
       refuse(reason!);

@@ -6,7 +6,7 @@ import type { AssetRouting } from "./routing.ts";
 export interface AssetRequest {
   method: string;
   url: URL;
-  /** Sec-Fetch-Mode: navigate. */
+  /** True if Sec-Fetch-Mode is "navigate". */
   navigates: boolean;
 }
 
@@ -16,7 +16,7 @@ export type Resolved =
   | { kind: "redirect"; status: number; location: string }
   | { kind: "status"; status: 404 | 405 };
 
-/** Undefined: there is no asset for the request. */
+/** Returns undefined if no asset matches the request. */
 export function resolveAsset(
   { method, url }: Pick<AssetRequest, "method" | "url">,
   files: AssetFiles,
@@ -32,7 +32,7 @@ export function resolveAsset(
     longestPath: files.longestPath,
     contentOf: ({ etag }) => etag,
   });
-  // A rule claims the request even if its destination does not exist.
+  // A matching rule answers the request even if its destination does not exist.
   if (target === undefined) return rule && { kind: "status", status: 404 };
   if (method !== "GET" && method !== "HEAD") return { kind: "status", status: 405 };
   // Each file has one canonical URL: the encoded form of its path.
@@ -42,13 +42,16 @@ export function resolveAsset(
   return { kind: "file", file: target.file, status: target.status };
 }
 
-/** True if assets handle a request that no pattern of `run_worker_first` matches, although there is a worker. */
+/** True if assets, rather than the worker, answer a request that matches no pattern of `run_worker_first`. */
 export function isForAssets(request: AssetRequest, files: AssetFiles, routing: AssetRouting): boolean {
   const missing = routing.hasPatterns || (routing.navigationPrefersAssets && request.navigates);
   return resolveAsset(request, files, missing ? routing : { ...routing, notFoundHandling: "none" }) !== undefined;
 }
 
-/** A relative location stays on the host, whatever scheme a proxy uses. The query is kept unless the rule has one. */
+/**
+ * On the same host, the location is relative, so that it is correct behind a proxy with another scheme. Keeps the query
+ * unless the rule has one.
+ */
 function locationOf(to: URL, request: URL): string {
   const search = to.search === "" ? request.search : to.search;
   return `${to.host === request.host ? "" : to.origin}${to.pathname}${search}${to.hash}`;
@@ -61,7 +64,7 @@ const eachSegment = (path: string, change: (segment: string) => string) =>
       try {
         return change(segment);
       } catch {
-        // Not valid percent-encoding.
+        // Keep invalid percent-encoding.
         return segment;
       }
     })

@@ -5,13 +5,13 @@ import { isKnown, readRange, type ByteRange } from "./range.ts";
 import type { Resolved } from "./resolve.ts";
 import type { HeaderRule } from "./headers-file.ts";
 
-/** Receives names and values as a flat list, and returns those to send. */
+/** Receives header names and values as a flat list, and returns those to send. */
 export type HeaderFilter = (headers: string[]) => string[];
 
 interface Sending {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Changes by `_headers`. */
+  /** Header changes from `_headers`. */
   rules: Pick<HeaderRule, "set" | "unset">[];
   filter: HeaderFilter;
 }
@@ -26,7 +26,7 @@ export async function respond(resolved: Resolved | undefined, sending: Sending):
   const planned = plan(resolved, request);
   const file = request.method === "HEAD" ? undefined : planned.body;
   const body = await file?.open(planned.range);
-  // The store has lost the content.
+  // The content is missing from the store.
   if (file !== undefined && body === undefined)
     return void response.writeHead(500, filter(["Content-Length", "0"])).end();
   if (response.destroyed) return void body?.destroy();
@@ -82,12 +82,12 @@ function plan(resolved: Resolved | undefined, { headers: sent }: Pick<IncomingMe
   return { status: 206, headers, range, body: file };
 }
 
-/** If-Range with another validator requests the whole file (RFC 9110 13.1.5). */
+/** If If-Range does not match, the whole file is sent (RFC 9110 13.1.5). */
 function rangeOf({ range, "if-range": validator }: IncomingHttpHeaders, etag: string, size: number) {
   return typeof validator === "string" && validator.trim() !== etag ? undefined : readRange(range, size);
 }
 
-/** The first rule that sets a header replaces the default; later ones add their values. */
+/** The first rule that sets a header replaces the default value; later rules append theirs. */
 function withRules(headers: Planned["headers"], rules: Sending["rules"]): string[] {
   const fields = new Map(headers.map(([name, value]) => [name.toLowerCase(), { name, value }]));
   const replaced = new Set<string>();

@@ -8,21 +8,21 @@ import { compileRule, fillIn, type RulePattern } from "./rule-pattern.ts";
 export interface AssetRouting {
   htmlHandling: NonNullable<AssetsConfig["htmlHandling"]>;
   notFoundHandling: NonNullable<AssetsConfig["notFoundHandling"]>;
-  /** Whether a navigation in a browser gets the response for missing files instead of the worker. */
+  /** True if a browser navigation to a missing file gets the not-found response instead of the worker's response. */
   navigationPrefersAssets: boolean;
-  /** `run_worker_first` is a list. */
+  /** True if `run_worker_first` is a list. */
   hasPatterns: boolean;
-  /** The handler that `run_worker_first` selects for a path, as in the URL; undefined: the usual order. */
+  /** Returns the handler that `run_worker_first` selects for a URL path, or undefined for the usual order. */
   handlerOf(path: string): "worker" | "assets" | undefined;
-  /** The redirect for a path, as in the URL. */
+  /** Returns the redirect for a URL path. */
   redirectOf(host: string, path: string): { status: RedirectRule["status"]; to: string } | undefined;
-  /** Changes to the headers of a response, in order. */
+  /** Returns the changes to the response headers, in order. */
   headersOf(host: string, path: string): Pick<HeaderRule, "set" | "unset">[];
-  /** Lines of `_headers` and `_redirects` that are ignored. */
+  /** Ignored lines of `_headers` and `_redirects`. */
   problems: { file: "_headers" | "_redirects"; problem: RuleProblem }[];
 }
 
-/** From this compatibility date on, unless a flag says otherwise. */
+/** Navigations prefer assets from this compatibility date, unless a flag overrides it. */
 const NAVIGATION_DATE = "2025-04-01";
 const NAVIGATION_FLAGS = ["assets_navigation_prefers_asset_serving", "assets_navigation_has_no_effect"] as const;
 
@@ -91,7 +91,7 @@ function compiled<Rule>(rules: Rule[], sourceOf: (rule: Rule) => string): { rule
 }
 
 /**
- * A captured value must not change the host: `/:splat` with the value `/evil.example` would be a URL without a scheme.
+ * A captured value must not change the host: with the value `/evil.example`, `/:splat` would become `//evil.example`.
  */
 function destination(to: string, captured: ReadonlyMap<string, string>): string {
   const filled = fillIn(to, captured);

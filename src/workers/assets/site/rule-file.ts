@@ -1,15 +1,15 @@
 import { ASSET_LIMITS } from "../limits.ts";
 
-/** A line of `_headers` or `_redirects` that was ignored. */
+/** An ignored line of `_headers` or `_redirects`. */
 export interface RuleProblem {
-  /** From 1. */
+  /** 1-based. */
   line: number;
   message: string;
 }
 
 export const hasVariables = (source: string): boolean => /\*|:[A-Za-z]/.test(source);
 
-/** The lines of a rule file without blank lines and comments; one that is too long becomes a problem. */
+/** Returns the lines of a rule file without blank lines and comments. Adds lines that are too long to `problems`. */
 export function ruleLines(text: string, problems: RuleProblem[]): { line: number; text: string }[] {
   const { lineLength } = ASSET_LIMITS;
   return text.split("\n").flatMap((raw, index) => {
@@ -22,15 +22,15 @@ export function ruleLines(text: string, problems: RuleProblem[]): { line: number
 }
 
 interface ReadSource {
-  /** Whether an absolute URL is allowed. */
+  /** True if an absolute URL is allowed. */
   absolute: boolean;
-  /** Whether query and fragment are kept. */
+  /** True to keep the query and fragment. */
   suffix?: boolean;
-  /** Whether the host may have a port. */
+  /** True if the host may have a port. */
   port?: boolean;
 }
 
-/** A path or `https://host/path`, normalized like the URL of a request; otherwise the reason. */
+/** Normalizes a path or `https://host/path` like the URL of a request. Returns the reason if it is invalid. */
 export function readRuleUrl(
   text: string,
   { absolute, suffix = false, port = false }: ReadSource,

@@ -3,16 +3,16 @@ import { RE2JS } from "re2js";
 /** The values of the wildcard (`splat`) and the placeholders of a rule. */
 type Captured = ReadonlyMap<string, string>;
 
-/** The source of a rule in `_headers` and `_redirects`: a path, or `https://host/path`. */
+/** The compiled source of a rule in `_headers` or `_redirects`: a path, or `https://host/path`. */
 export interface RulePattern {
   /** Returns undefined if the path does not match. */
   match(host: string, path: string): Captured | undefined;
 }
 
 /**
- * Compiles a source: `*` matches any text, `:name` matches within a path segment or a label of the host. The expression
- * is matched in linear time, because a tenant writes it and this process serves all tenants. Undefined if a name occurs
- * twice.
+ * Compiles a source: `*` matches any text, `:name` matches within a path segment or a label of the host. Matching takes
+ * linear time, because tenants write the rules and this process serves all tenants. Returns undefined if a name occurs
+ * twice or is not ASCII.
  */
 export function compileRule(source: string): RulePattern | undefined {
   const crossesHosts = source.startsWith("https://");
@@ -29,13 +29,13 @@ export function compileRule(source: string): RulePattern | undefined {
     names.push(name);
     expression += `(?P<${name}>${token === "*" ? ".*" : index < hostEnd ? "[^/.]+" : "[^/]+"})`;
   }
-  // Most requests do not match a rule: the text before its first variable excludes them cheaply.
+  // Most requests match no rule. Comparing the literal prefix rejects them cheaply.
   const beginning = /^(?:[^*:]|:(?![A-Za-z]))*/.exec(source)![0];
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(expression, RE2JS.DOTALL);
   } catch {
-    // Includes a name that is not ASCII.
+    // For example, a name is not ASCII.
     return undefined;
   }
   return {
@@ -49,10 +49,10 @@ export function compileRule(source: string): RulePattern | undefined {
   };
 }
 
-/** Replaces `:name` by its value, in one pass: a value is never interpreted. */
+/** Replaces each `:name` with its value in one pass, so that values are never interpreted. */
 export function fillIn(text: string, captured: Captured): string {
   if (captured.size === 0 || !text.includes(":")) return text;
-  // The longest name first: ":id" is also the beginning of ":identity".
+  // Longest names first, because ":id" is a prefix of ":identity".
   const names = [...captured.keys()].sort((a, b) => b.length - a.length);
   return text.replace(new RegExp(`:(${names.join("|")})`, "g"), (_, name: string) => captured.get(name)!);
 }

@@ -7,17 +7,17 @@ import type { AssetRouting } from "./routing.ts";
 /** The static assets of one worker. */
 export interface AssetSite {
   /**
-   * Sends the asset for a request, as the platform does before it runs the worker. Resolves with false, without having
-   * read or written anything, if the request is for the worker. Without `hasWorker`, all requests are answered.
+   * Answers a request with an asset before the worker runs. Resolves with false, without reading or writing anything,
+   * if the worker must handle the request. Without `hasWorker`, answers every request.
    */
   handle(request: IncomingMessage, response: ServerResponse, options: HandleOptions): Promise<boolean>;
-  /** Sends the response of `env.ASSETS.fetch()`: never runs the worker. */
+  /** Sends the response of `env.ASSETS.fetch()`. Never runs the worker. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 interface HandleOptions {
   hasWorker: boolean;
-  /** Changes the headers for the client. */
+  /** Filters the response headers for the client. */
   filter?: HeaderFilter;
 }
 
@@ -51,10 +51,10 @@ export function createAssetSite(current: () => { files: AssetFiles; routing: Ass
   };
 }
 
-/** Undefined if the request target is not a path, such as `*` (RFC 9112 3.2). */
+/** Returns undefined if the request target is not a path, such as `*` (RFC 9112 3.2). */
 function readRequest({ method = "GET", url: target = "/", headers }: IncomingMessage): AssetRequest | undefined {
   if (!target.startsWith("/")) return undefined;
-  // Not resolved against a base: "//host/path" would change the host.
+  // Not resolved against a base URL, because "//host/path" would change the host.
   const text = `https://${headers.host ?? "localhost"}${target}`;
   const url = URL.parse(text) ?? URL.parse(`https://localhost${target}`);
   return url === null ? undefined : { method, url, navigates: headers["sec-fetch-mode"] === "navigate" };

@@ -6,17 +6,17 @@ import type { AssetTables } from "./schema.ts";
 import { pruneVersionAssets, type TablesWithVersions } from "./version-assets-table.ts";
 
 export interface AssetSweepOptions {
-  /** Maximum number of manifests, files and objects checked per call. Default 10,000. */
+  /** Maximum number of manifests, of files and of objects checked per call. Default 10,000. */
   limit?: number;
-  /** Unused manifests and files are kept for this long: an upload session may be about to use them. Default 24 h. */
+  /** How long unused manifests and files are kept, because an upload session may be about to use them. Default 24 h. */
   graceMs?: number;
 }
 
 const BATCH = 500;
 
 /**
- * Deletes manifests and files that no version uses, then objects without a file. The next call continues where this one
- * stopped.
+ * Returns a function that deletes manifests and files that no version uses, then objects without a file. Each call
+ * continues where the previous one stopped.
  */
 export function createAssetSweep({ db, objects, clock }: { db: Db; objects: ObjectStore; clock: Clock }) {
   let after: string | undefined;
@@ -28,7 +28,7 @@ export function createAssetSweep({ db, objects, clock }: { db: Db; objects: Obje
     return unused.length;
   }
 
-  /** Repeats in batches, so that each transaction is short. */
+  /** Removes in batches, to keep each transaction short. */
   async function inBatches(limit: number, remove: (batch: number) => Promise<number>): Promise<number> {
     let total = 0;
     while (total < limit) {

@@ -14,12 +14,12 @@ export interface FileRecord {
   hash: string;
   sha256: string;
   size: number;
-  /** Null: served without Content-Type. */
+  /** Null if served without Content-Type. */
   contentType: string | null;
   objectKey: string;
 }
 
-/** Rows per statement: SQLite accepts 32,766 parameters. */
+/** Rows per statement. SQLite allows 32,766 parameters. */
 const ROWS_AT_ONCE = 500;
 
 /** Adds the manifest, or marks the existing one as used. */
@@ -43,8 +43,7 @@ export async function putManifest(
 }
 
 /**
- * Marks a manifest and its files as used, so that no sweep that runs at the same time removes them. Resolves with false
- * if there is no such manifest.
+ * Marks a manifest as used, so that a concurrent sweep does not remove it. Resolves with false if it does not exist.
  */
 export async function touchManifest(
   tables: Tables,
@@ -72,7 +71,7 @@ export async function touchFiles(
     .execute();
 }
 
-/** The files of a manifest that have not been uploaded, each once, in order of their hashes. */
+/** Returns the files of a manifest that have not been uploaded, without duplicates and ordered by hash. */
 export async function missingFiles(
   tables: Tables,
   { id, account }: { id: string; account: string },
@@ -93,7 +92,7 @@ export async function missingFiles(
     .execute();
 }
 
-/** The size of a file in a manifest; undefined if the manifest does not contain the hash. */
+/** Returns the size of a file in a manifest, or undefined if the manifest does not contain the hash. */
 export async function sizeInManifest(tables: Tables, id: string, hash: string): Promise<number | undefined> {
   const row = await tables
     .selectFrom("worker_asset_paths")
@@ -104,7 +103,7 @@ export async function sizeInManifest(tables: Tables, id: string, hash: string): 
   return row?.size;
 }
 
-/** The paths of a manifest with their files. */
+/** Returns the paths of a manifest and their files. */
 export async function listManifest(
   tables: Tables,
   { id, account }: { id: string; account: string },
@@ -128,8 +127,9 @@ export async function listManifest(
 }
 
 /**
- * Adds a file, or marks the existing one as used. Resolves with the stored one: another upload may have been faster, or
- * the account may have the same content under another hash, whose object is then shared.
+ * Adds a file, or marks the existing one as used. Resolves with the stored file, which may differ: a concurrent upload
+ * may have stored another one under this hash, or the account may have the same content under another hash, whose
+ * object is then shared.
  */
 export async function putFile(
   tables: Tables,
@@ -137,7 +137,7 @@ export async function putFile(
   { hash, sha256, size, contentType, objectKey }: FileRecord,
   now: number,
 ): Promise<{ sha256: string; objectKey: string }> {
-  // Updated before it is used: a sweep deletes only rows that have been unused for a while.
+  // Update first: a sweep deletes only rows that have been unused for a while.
   const same = await tables
     .updateTable("worker_asset_files")
     .set({ used_at: now })
@@ -155,7 +155,7 @@ export async function putFile(
     .returning("hash")
     .execute();
   if (added !== undefined) return { sha256, objectKey: shared };
-  // Another upload was faster.
+  // A concurrent upload inserted the row first.
   const row = await tables
     .selectFrom("worker_asset_files")
     .select(["sha256", "object_key"])
@@ -165,7 +165,7 @@ export async function putFile(
   return { sha256: row.sha256, objectKey: row.object_key };
 }
 
-/** Removes manifests that neither a version nor, since `before`, an upload session uses. Resolves with their number. */
+/** Removes manifests that no version uses and no upload session has used since `before`. Resolves with their number. */
 export async function pruneManifests(tables: Tables, before: number, limit: number): Promise<number> {
   const unused = await tables
     .selectFrom("worker_asset_manifests")
@@ -187,7 +187,7 @@ export async function pruneManifests(tables: Tables, before: number, limit: numb
   const removed = await tables
     .deleteFrom("worker_asset_manifests")
     .where("id", "in", ids)
-    // Checked again: it may have been used since.
+    // Checked again, because the manifest may have been used since.
     .where("used_at", "<", before)
     .returning("id")
     .execute();
@@ -203,7 +203,10 @@ export async function pruneManifests(tables: Tables, before: number, limit: numb
   return removed.length;
 }
 
-/** Removes files that no manifest of their account contains and that have been unused since `before`. */
+/**
+ * Removes files that have been unused since `before` and that no manifest of their account contains. Resolves with
+ * their number.
+ */
 export async function pruneFiles(tables: Tables, before: number, limit: number): Promise<number> {
   const unused = await tables
     .selectFrom("worker_asset_files as files")
@@ -235,7 +238,7 @@ export async function pruneFiles(tables: Tables, before: number, limit: number):
   return removed;
 }
 
-/** The subset of these objects that a file uses. */
+/** Returns the subset of these objects that a file references. */
 export async function referencedAssetObjects(tables: Tables, objectKeys: string[]): Promise<Set<string>> {
   if (objectKeys.length === 0) return new Set();
   const rows = await tables

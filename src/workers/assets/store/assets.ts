@@ -25,40 +25,41 @@ import { findVersionAssets, insertVersionAssets, type VersionAssets } from "./ve
 /** An uploaded file. */
 export interface SentAsset {
   hash: string;
-  /** Undefined: served without Content-Type. */
+  /** Undefined if served without Content-Type. */
   contentType: string | undefined;
   bytes: Uint8Array;
 }
 
-/** Uploads of static assets, by the published protocol. */
+/** Uploads static assets with the published protocol. */
 export interface AssetUploads {
   /**
-   * Registers a manifest. `buckets`: hashes of the files to upload, grouped by request. `token`: for the uploads, or the
-   * completion token if there is nothing to upload. Throws badManifest, tooManyFiles, fileTooLarge.
+   * Registers a manifest. `buckets` contains the hashes of the files to upload, grouped by request. `token` authorizes
+   * the uploads, or is the completion token if there is nothing to upload. Throws badManifest, tooManyFiles,
+   * fileTooLarge.
    */
   begin(account: string, manifest: SentManifest): Promise<{ token: string; buckets: string[][] }>;
-  /** The session of an upload token; undefined if it is invalid or expired. */
+  /** Returns the session of an upload token, or undefined if the token is invalid or expired. */
   sessionOf(token: string): AssetSession | undefined;
   /**
-   * Stores files, on disk when resolved. Resolves with the completion token once the manifest is complete. Throws
-   * badUpload if a file is not the one that the manifest announced.
+   * Stores files on disk. Resolves with the completion token once the manifest is complete. Throws badUpload if a file
+   * does not match the manifest.
    */
   store(session: AssetSession, files: readonly SentAsset[]): Promise<{ token?: string }>;
 }
 
 export interface Assets extends AssetUploads {
-  /** The manifest of a completion token. Throws badCompletion. */
+  /** Returns the manifest id of a completion token. Throws badCompletion. */
   completed(account: string, token: string): string;
-  /** Reads the assets of a version; undefined if it has none. */
+  /** Returns the assets of a version, or undefined if it has none. */
   of(versionId: string): Promise<VersionAssets | undefined>;
-  /** Assigns assets to a new version in its transaction. Throws incomplete if a file has been removed. */
+  /** Assigns assets to a new version in that version's transaction. Throws incomplete if a file is missing. */
   attach<Tables>(tx: Kysely<Tables>, version: { id: string; account: string }, assets: VersionAssets): Promise<void>;
-  /** `weight`: memory in bytes. */
+  /** Opens the assets of a version for serving. `weight` is the memory that they use, in bytes. */
   open(
     version: { account: string; compatibilityDate: string; compatibilityFlags: readonly string[] },
     assets: VersionAssets,
   ): Promise<{ site: AssetSite; weight: number }>;
-  /** Deletes what no version uses. Call it periodically. */
+  /** Deletes unused manifests, files and objects. Call it periodically. */
   sweep(options?: AssetSweepOptions): Promise<{ manifests: number; files: number; objects: number; finished: boolean }>;
 }
 
@@ -70,7 +71,7 @@ interface AssetsDeps {
   ids: Ids;
 }
 
-/** Approximate memory of one entry of a manifest, in bytes. */
+/** Approximate memory of a manifest entry in bytes. */
 const ENTRY_BYTES = 500;
 
 export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): Assets {
@@ -103,7 +104,7 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
       ),
     );
     if (stored.objectKey !== objectKey) await objects.delete([objectKey]);
-    // Clients may choose the hash function, so only the earlier upload shows that a hash is wrong.
+    // Clients choose the hash function, so a wrong hash is detected only if an earlier upload has the same hash.
     if (stored.sha256 !== sha256)
       throw refuse(`the hash ${shown} belongs to another file of this account`, "Compute the hash from the content.");
   }

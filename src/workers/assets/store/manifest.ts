@@ -3,10 +3,10 @@ import { assetErrors } from "../errors.ts";
 import { ASSET_LIMITS } from "../limits.ts";
 import type { ManifestEntry } from "./assets-table.ts";
 
-/** Path to hash and size in bytes, as a client sends it. */
+/** Maps each path to a hash and a size in bytes, as sent by the client. */
 export type SentManifest = Record<string, { hash: string; size: number }>;
 
-/** The entries in order of their paths. Throws badManifest, tooManyFiles, fileTooLarge. */
+/** Checks a manifest and returns its entries, sorted by path. Throws badManifest, tooManyFiles, fileTooLarge. */
 export function readManifest(sent: SentManifest): ManifestEntry[] {
   const paths = Object.keys(sent);
   const { files, fileBytes } = ASSET_LIMITS;
@@ -35,7 +35,7 @@ export function readManifest(sent: SentManifest): ManifestEntry[] {
 
 const PATH_FIX = 'Send paths such as "/blog/index.html", relative to the assets directory.';
 
-/** Paths are keys and never file names on the server; they are normalized, so that each has one URL. */
+/** Paths are only keys, never file names on the server. They must be normalized, so that each has one URL. */
 function pathProblem(path: string): string | undefined {
   if (!path.startsWith("/")) return "does not begin with /";
   if (Buffer.byteLength(path) > ASSET_LIMITS.pathBytes) return `has more than ${ASSET_LIMITS.pathBytes} bytes`;
@@ -49,18 +49,21 @@ function pathProblem(path: string): string | undefined {
     : undefined;
 }
 
-/** Equal for equal manifests of the same account. */
+/** Returns the same id for equal manifests of an account. */
 export function manifestIdOf(account: string, entries: readonly ManifestEntry[]): string {
   const hash = createHash("sha256").update(`${account}\n`);
   for (const { path, hash: file, size } of entries) hash.update(`${file} ${size} ${path}\n`);
   return hash.digest("hex").slice(0, 32);
 }
 
-/** A request carries up to this many files and bytes of base64. A larger file is sent alone. */
+/**
+ * Maximum size of the files in a request, before base64 encoding, and their maximum number. A larger file is sent
+ * alone.
+ */
 const BUCKET_BYTES = 16 * 1024 * 1024;
 const BUCKET_FILES = 1000;
 
-/** The hashes to upload, grouped by request. */
+/** Groups the hashes to upload by request. */
 export function bucketsOf(files: readonly { hash: string; size: number }[]): string[][] {
   const buckets: string[][] = [];
   let bytes = Infinity;

@@ -3,11 +3,11 @@ import type { Migration } from "../../../store/index.ts";
 
 /** Uploaded assets. Times are epoch milliseconds. */
 export interface AssetTables {
-  /** One list of paths with their files; equal lists of an account are stored once. */
+  /** A list of paths and their files. Equal lists of an account are stored once. */
   worker_asset_manifests: {
     id: string;
     account_id: string;
-    /** The last upload session or version that used it. */
+    /** When an upload session or a new version last used it. */
     used_at: number;
   };
   worker_asset_paths: {
@@ -29,7 +29,7 @@ export interface AssetTables {
   worker_version_assets: {
     version_id: string;
     manifest_id: string;
-    /** JSON: AssetsConfig. */
+    /** AssetsConfig as JSON. */
     config: string;
   };
 }

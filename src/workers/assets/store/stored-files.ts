@@ -2,7 +2,7 @@ import type { ObjectStore } from "../../../store/index.ts";
 import type { AssetFile, AssetFiles } from "../files/port.ts";
 import type { FileRecord } from "./assets-table.ts";
 
-/** The stored files of a version. */
+/** Looks up the stored files of a version by path. */
 export function storedFiles(records: readonly (FileRecord & { path: string })[], objects: ObjectStore): AssetFiles {
   const files = new Map<string, AssetFile>();
   let longest = 0;

@@ -2,26 +2,26 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../../kernel/index.ts";
 import type { Secrets } from "../../../store/index.ts";
 
-/** A manifest of an account, as an upload session or after its completion. */
+/** A manifest of an account, which is being uploaded or is complete. */
 export interface AssetSession {
   account: string;
   manifestId: string;
 }
 
-/** Purpose of a token: to upload files, or to create a version with the complete set. */
+/** Purpose of a token: to upload files, or to create a version with the uploaded files. */
 type TokenUse = "upload" | "done";
 
 interface AssetTokens {
   issue(use: TokenUse, session: AssetSession): string;
-  /** Undefined for another use, a wrong signature, or an expired token. */
+  /** Returns undefined for another use, an invalid signature or an expired token. */
   read(use: TokenUse, token: string): AssetSession | undefined;
 }
 
-/** As published: https://developers.cloudflare.com/workers/static-assets/direct-upload/ */
+/** The published lifetime: https://developers.cloudflare.com/workers/static-assets/direct-upload/ */
 const LIFETIME_SECONDS = 3600;
 const HEADER = encode({ alg: "HS256", typ: "JWT" });
 
-/** JSON Web Tokens (RFC 7519) signed with HMAC-SHA256: clients read their expiry. */
+/** Issues JSON Web Tokens (RFC 7519) signed with HMAC-SHA256. Clients read their expiry. */
 export function createAssetTokens({ secrets, clock }: { secrets: Pick<Secrets, "derive">; clock: Clock }): AssetTokens {
   const keys = secrets.derive("asset uploads");
   const sign = (key: string, text: string) => createHmac("sha256", key).update(text).digest();

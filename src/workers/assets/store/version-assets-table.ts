@@ -3,7 +3,7 @@ import type { AssetsConfig } from "../config.ts";
 import type { AssetTables } from "./schema.ts";
 
 type Tables = Kysely<AssetTables>;
-/** `worker_versions` belongs to the scripts. */
+/** `worker_versions` is defined by the scripts domain. */
 export type TablesWithVersions = AssetTables & { worker_versions: { id: string } };
 
 /** The assets of a version. */
@@ -32,7 +32,7 @@ export async function findVersionAssets(tables: Tables, versionId: string): Prom
   return row && { manifestId: row.manifest_id, config: JSON.parse(row.config) as AssetsConfig };
 }
 
-/** Removes the assets of versions that no longer exist. Their files are left to the sweep. */
+/** Removes the assets of versions that no longer exist. The sweep removes their files. */
 export async function pruneVersionAssets(tables: Kysely<TablesWithVersions>): Promise<void> {
   await tables
     .deleteFrom("worker_version_assets")

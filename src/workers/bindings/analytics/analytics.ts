@@ -20,17 +20,17 @@ interface AnalyticsDeps {
   limits?: Partial<AnalyticsLimits>;
 }
 
-/** The datasets of Analytics Engine. */
+/** Analytics Engine: stores data points and answers SQL queries. */
 export interface Analytics {
   /** Resolves when the point is on disk. Throws tooManyDatasets. */
   write(account: string, dataset: string, point: AnalyticsPoint): Promise<void>;
-  /** Runs one query of the SQL API. Throws invalidQuery, and 429 errors for resource limits. */
+  /** Runs a query of the SQL API. Throws invalidQuery, or an error with status 429 if a resource limit is reached. */
   query(account: string, sql: string): Promise<{ type: string; text: string }>;
   /** Deletes expired points. */
   sweep(): Promise<void>;
 }
 
-/** Points per page of a scan. A page blocks the process for a few milliseconds on SQLite. */
+/** Points per page of a scan. On SQLite, reading a page blocks the process for a few milliseconds. */
 const PAGE = 1000;
 const SWEEP_BATCH = 1000;
 
@@ -47,7 +47,7 @@ export function createAnalytics({
   const adding = new Map<string, Promise<boolean>>();
   const running = new Map<string, number>();
 
-  /** Concurrent points of a new dataset wait for the same transaction. */
+  /** Concurrent writes to a new dataset share one transaction. */
   async function ensureDataset(account: string, dataset: string): Promise<void> {
     const key = `${account}/${dataset}`;
     if (known.get(key) !== undefined) return;
@@ -128,7 +128,7 @@ async function* scan(
     if (page.length < PAGE) return;
     if (performance.now() > deadline) throw analyticsErrors.tooSlow();
     after = page.at(-1);
-    // SQLite reads synchronously: other work runs between two pages.
+    // SQLite reads synchronously, so let other work run between two pages.
     await setImmediate();
   }
 }

@@ -1,12 +1,12 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** The texts are those of the hosted SQL API where it publishes one. */
+/** The messages are those of the hosted SQL API, where published. */
 export const analyticsErrors = defineErrors("analytics", {
   invalidQuery: {
     code: 10710,
     http: 422,
     message: "Input was invalid: {reason}",
-    fix: "Correct the query: the page about bindings lists the supported SQL.",
+    fix: "Correct the query. The documentation of bindings lists the supported SQL.",
   },
   tooSlow: {
     code: 10711,
@@ -32,8 +32,14 @@ export const analyticsErrors = defineErrors("analytics", {
   tooManyDatasets: {
     code: 10715,
     http: 403,
-    message: "The account has {limit} Analytics Engine datasets: a point for the new dataset {dataset} was dropped.",
+    message:
+      "The account already has {limit} Analytics Engine datasets. A data point for the new dataset {dataset} was dropped.",
     fix: "Use one of the existing datasets. A dataset disappears when its last point expires.",
   },
-  invalidPoint: { code: 10716, http: 400, message: "Invalid data point: {reason}", fix: "Correct the data point." },
+  invalidPoint: {
+    code: 10716,
+    http: 400,
+    message: "Invalid data point: {reason}",
+    fix: "Keep the data point within the published limits.",
+  },
 });

@@ -5,12 +5,12 @@ export const pointLimits = {
   indexes: 1,
   /** UTF-8 bytes. */
   indexBytes: 96,
-  /** UTF-8 bytes of all blobs. */
+  /** Total UTF-8 bytes of all blobs. */
   blobBytes: 16 * 1024,
 };
 
 export interface AnalyticsLimits {
-  /** How long points are stored. */
+  /** Retention period of points. */
   retentionMs: number;
   /** Maximum number of datasets of an account. */
   datasets: number;
@@ -22,7 +22,7 @@ export interface AnalyticsLimits {
   queries: number;
   /** Maximum number of rows in a result, and of groups. */
   rows: number;
-  /** Maximum number of values that the aggregates of a query keep: distinct values, values of quantiles. */
+  /** Maximum number of values that the aggregates of a query keep in memory, for DISTINCT and quantiles. */
   values: number;
 }
 

@@ -1,14 +1,17 @@
 import { analyticsErrors } from "./errors.ts";
 import { pointLimits } from "./limits.ts";
 
-/** The content of a data point. Absent values are "" and 0. */
+/** The content of a data point. Missing values are "" and 0. */
 export interface AnalyticsPoint {
   index: string;
   blobs: string[];
   doubles: number[];
 }
 
-/** Reads a point from the worker's process, which has checked it for the user; that process is not trusted. Throws invalidPoint. */
+/**
+ * Checks a point sent by the worker's process. The worker has already checked it, but its process is not trusted.
+ * Throws invalidPoint.
+ */
 export function readPoint(sent: unknown): AnalyticsPoint {
   const { index, blobs, doubles } = (typeof sent === "object" && sent !== null ? sent : {}) as Record<string, unknown>;
   if (typeof index !== "string" || Buffer.byteLength(index) > pointLimits.indexBytes) throw invalid("index");

@@ -9,10 +9,10 @@ interface AnalyticsTables {
     account_id: string;
     dataset: string;
     at: number;
-    /** Distinguishes points of the same millisecond. */
+    /** Distinguishes points written in the same millisecond. */
     id: string;
     index1: string;
-    /** JSON: lists of up to 20 values. */
+    /** JSON arrays of up to 20 values. */
     blobs: string;
     doubles: string;
   };
@@ -51,7 +51,7 @@ export interface StoredPoint extends AnalyticsPoint {
   id: string;
 }
 
-/** A range of time in epoch milliseconds, including both ends, after the point with this time and id. */
+/** A time range in epoch milliseconds, both ends inclusive. `after` is the last point of the previous page. */
 interface PointRange {
   from: number;
   to: number;
@@ -73,7 +73,7 @@ export function createPointsTable(db: Db) {
   );
 
   return {
-    /** Returns false if the account has no room for another dataset. */
+    /** Resolves with false if the account has reached its limit of datasets. */
     addDataset: (account: string, dataset: string, most: number): Promise<boolean> =>
       db.transaction<AnalyticsTables, boolean>(async (tx) => {
         const names = await tx
@@ -107,7 +107,7 @@ export function createPointsTable(db: Db) {
       await db.write(insert({ account, dataset, ...point, ...lists }));
     },
 
-    /** Ordered by time, then id. */
+    /** Returns points ordered by time, then id. */
     async page(account: string, dataset: string, range: PointRange, limit: number): Promise<StoredPoint[]> {
       const { from, to, after } = range;
       let query = tables

@@ -4,7 +4,7 @@ import type { BindingServices } from "../service.ts";
 import type { Analytics } from "./analytics.ts";
 import { readPoint } from "./point.ts";
 
-/** A point of maximum size, with every byte of its texts escaped. */
+/** Large enough for a point of maximum size with every byte of its strings escaped. */
 const POINT_BYTES = 256 * 1024;
 
 /** The server side of `env.X.writeDataPoint()`. */

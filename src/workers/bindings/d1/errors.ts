@@ -125,7 +125,7 @@ export const d1Errors = defineErrors("d1", {
     code: 7500,
     http: 400,
     message: "Time Travel is not available: this server keeps only the current state of a database.",
-    fix: "Save a state with `wrangler d1 export`, and restore it with `wrangler d1 execute --file`.",
+    fix: "Save the database with `wrangler d1 export`, and restore it with `wrangler d1 execute --file`.",
   },
   elsewhere: {
     code: 7500,

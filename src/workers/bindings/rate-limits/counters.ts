@@ -3,21 +3,21 @@ import type { Clock } from "../../../kernel/index.ts";
 import type { RateLimitBinding } from "../../scripts/script.ts";
 
 interface RateLimitCounters {
-  /** Counts one call; false if the key has reached the limit in the current period. */
+  /** Counts a call. Returns false if the key has reached its limit in the current period. */
   count(call: { account: string; namespace: string; key: string; simple: RateLimitBinding["simple"] }): boolean;
 }
 
-/** Maximum number of keys per account and period. The oldest one is forgotten for a new one. */
+/** Maximum number of keys per account and period. A further key evicts the oldest one. */
 const MAX_KEYS = 50_000;
-/** Longer keys are stored as their hash. */
+/** Longer keys are stored as hashes. */
 const KEY_LENGTH = 64;
 
 /**
- * Counts calls in memory, in periods aligned to the clock. Bindings with the same namespace id share their counts, in
- * all workers of an account.
+ * Counts calls in memory, in periods aligned to the clock. Bindings of an account with the same namespace id share
+ * their counts, even across workers.
  */
 export function createRateLimitCounters(clock: Clock, { mostKeys = MAX_KEYS } = {}): RateLimitCounters {
-  /** By length of the period: its number since the epoch, and the counts of each account in it. */
+  /** Current period by its length in seconds: its number since the epoch, and the counts of each account. */
   const periods = new Map<number, { number: number; accounts: Map<string, Map<string, number>> }>();
 
   function countsOf(account: string, seconds: number): Map<string, number> {

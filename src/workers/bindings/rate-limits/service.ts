@@ -3,7 +3,7 @@ import { readJsonBody, sendError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 import { createRateLimitCounters } from "./counters.ts";
 
-/** A key may be a URL or a header value. */
+/** Keys may be URLs or header values. */
 const BODY_BYTES = 256 * 1024;
 
 /** The server side of `env.X.limit()`. */

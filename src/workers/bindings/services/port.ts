@@ -11,20 +11,20 @@ export interface ServiceTarget {
   entrypoint: Entrypoint;
 }
 
-/** Calls of workers by other workers of the same account. None of the methods rejects or throws. */
+/** Calls between workers of the same account. No method rejects or throws. */
 export interface WorkerCalls {
   /** Resolves when the response has ended. */
   fetch(target: ServiceTarget, request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Like fetch(), for `Upgrade` requests (WebSocket). */
   upgrade(target: ServiceTarget, request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Connects a caller that speaks the RPC of workerd. */
+  /** Connects a caller that uses the RPC protocol of workerd. */
   rpc(target: ServiceTarget, socket: Duplex): void;
 }
 
-/** The methods of a service binding in addition to requests. */
+/** Methods of a service binding for connections other than plain requests. */
 export interface ServiceBindingConnections {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: ServiceCaller): void;
-  /** A request for an RPC connection. */
+  /** Handles a request for an RPC connection. */
   connect(socket: Duplex, caller: ServiceCaller): void;
 }
 

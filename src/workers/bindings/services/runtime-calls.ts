@@ -7,16 +7,16 @@ import type { ServiceTarget, WorkerCalls } from "./port.ts";
 /** A worker that is ready to be called. */
 interface ReadyWorker {
   calls: EntrypointCalls;
-  /** Call when the request has ended. */
+  /** Call this when the request has ended. */
   release(): void;
   /**
-   * Releases it, except for an open connection. `onRetired` is called when the version is replaced. Returns the function to
-   * call when the connection ends.
+   * Releases the worker but keeps it loaded for an open connection. `onRetired` is called when the version is replaced.
+   * Returns a function to call when the connection ends.
    */
   releaseToConnection(onRetired: () => void): () => void;
 }
 
-/** Service calls to the workers that `find` returns. An error of `find` becomes the response. */
+/** Calls the workers that `find` returns. An error of `find` becomes the response. */
 export function createWorkerCalls(
   find: (target: ServiceTarget) => Promise<ReadyWorker>,
   { log }: { log: Log },
@@ -68,7 +68,7 @@ export function createWorkerCalls(
   };
 }
 
-/** Calls of the workers of `reelpost dev`, by name. */
+/** Calls between the workers of `reelpost dev`, by name. */
 export const createLocalWorkerCalls = ({
   runtime,
   log,
@@ -80,7 +80,7 @@ export const createLocalWorkerCalls = ({
     async ({ worker, entrypoint }) => ({
       calls: await runtime.entrypoint(worker, entrypoint),
       release() {},
-      // A replaced process retires its connections itself.
+      // A replaced process itself retires its connections.
       releaseToConnection: () => () => {},
     }),
     { log },

@@ -4,12 +4,12 @@ import type { BindingServices } from "../service.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
 
 /**
- * Maximum number of concurrent calls of one worker to others. Workers that call each other in circles reach it, and
- * not the limits of the machine.
+ * Maximum number of concurrent calls of one worker to others. Stops workers that call each other in a loop before they
+ * exhaust the machine.
  */
 const MAX_CALLS = 256;
 
-/** The server side of a service binding: passes requests and RPC connections to the bound worker. */
+/** The server side of a service binding. Passes requests and RPC connections to the bound worker. */
 export function createServiceBindingService({
   calls,
   mostCalls = MAX_CALLS,
@@ -19,7 +19,7 @@ export function createServiceBindingService({
 }): BindingServices["service"] {
   const running = new Map<string, number>();
 
-  /** Returns the function that ends the call; undefined if the worker has too many. */
+  /** Returns a function that ends the call, or undefined if the worker has too many calls in progress. */
   function begin({ key, name }: WorkerScript): (() => void) | undefined {
     const caller = key ?? name;
     const count = running.get(caller) ?? 0;
@@ -34,7 +34,8 @@ export function createServiceBindingService({
       else running.set(caller, left);
     };
   }
-  const tooMany = ({ name }: WorkerScript) => `The Worker ${name} has ${mostCalls} calls of service bindings running.`;
+  const tooMany = ({ name }: WorkerScript) =>
+    `The Worker ${name} already has ${mostCalls} service binding calls in progress.`;
 
   return {
     async handle(request, response, { script, binding }) {
@@ -48,7 +49,7 @@ export function createServiceBindingService({
     upgrade(request, socket, head, { script, binding }) {
       const end = begin(script);
       if (end === undefined) return void socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
-      // Two pipelines and their owners add a listener each.
+      // Two pipelines and their owners each add a listener, which together exceed the default limit.
       socket.setMaxListeners(20).once("close", end);
       calls.upgrade(targetOf(script, binding), request, socket, head);
     },

@@ -148,15 +148,15 @@ describe("service bindings between processes", () => {
     assert.equal(await run("plainHttp"), "http://any.host/");
   });
 
-  test("an exception in the fetch handler is a 500 response", async () => {
+  test("an exception in the fetch handler becomes a 500 response", async () => {
     assert.equal(await run("thrown"), 500);
   });
 
-  test("WebSockets", async () => {
+  test("passes WebSockets through", async () => {
     assert.equal(await run("socket"), "echo hi");
   });
 
-  test("RPC: values, stubs, pipelining, errors, streams and callbacks", async () => {
+  test("RPC supports values, stubs, pipelining, errors, streams and callbacks", async () => {
     assert.deepEqual(await run("rpc"), [5, "éx"]);
     assert.equal(await run("stub"), 2);
     assert.equal(await run("pipelined"), 1);
@@ -173,22 +173,22 @@ describe("service bindings between processes", () => {
     assert.deepEqual(added()[0]!.logs[0]!.message, ["adding"]);
   });
 
-  test("named entrypoints, with props", async () => {
+  test("calls named entrypoints with props", async () => {
     const props = { role: 'the "owner"' };
     assert.deepEqual(await run("named"), [{ admin: "https://x/y", props }, props]);
     assert.equal(await run("object"), "plain");
   });
 
-  test("a missing entrypoint or worker is a clear error", async () => {
+  test("a missing entrypoint or worker causes a clear error", async () => {
     const entrypoint = "The Worker target does not export an entrypoint named Nope.";
     assert.deepEqual(await run("noEntrypoint"), [503, `${entrypoint}\n`, entrypoint]);
-    const worker = "The Worker nobody of the service binding does not exist or does not run.";
+    const worker = "The Worker nobody of the service binding does not exist or is not running.";
     assert.deepEqual(await run("noWorker"), [503, `${worker}\n`, worker]);
     assert.equal(await run("ownEntrypoint"), 503);
     assert.deepEqual(await run("rpc"), [5, "éx"]);
   });
 
-  test("the code cannot open RPC connections itself", async () => {
+  test("a worker's code cannot open RPC connections itself", async () => {
     assert.equal(await run("tcp"), "refused");
   });
 

@@ -56,7 +56,7 @@ interface Made {
   warnings: Problem[];
 }
 
-/** A worker that has only assets. */
+/** The build of a worker that has only assets. */
 const NO_CODE: Made = { format: "modules", main: "", modules: [], files: [], warnings: [] };
 
 export function createBundler(

@@ -8,9 +8,9 @@ import type { EnvironmentFields } from "./schema.ts";
 
 /** Static assets of a project. */
 export interface ProjectAssets {
-  /** Absolute. */
+  /** Absolute path. */
   directory: string;
-  /** Name of the binding in env. */
+  /** Name of the binding in `env`. */
   binding: string | undefined;
   config: AssetsConfig;
 }
@@ -29,7 +29,7 @@ export function readAssets({ assets }: EnvironmentFields, root: string): Project
   };
 }
 
-/** Checks `run_worker_first`, and fields that have no meaning without `main`. */
+/** Checks `run_worker_first`, and fields that require `main`. */
 export function checkAssets(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const path = view.pathOf("assets");
   const patterns: unknown = valueAt(document.value, [...path, "run_worker_first"]);
@@ -53,14 +53,16 @@ export function checkAssets(document: ConfigDocument, view: EnvironmentView): Pr
         errorAt(
           document.locate([...path, field], "name"),
           `"assets.${field}" is set, but there is no "main"`,
-          'remove it, or write the entry file of the worker as "main"',
+          'remove it, or set "main" to the entry file of the worker',
         ),
       );
   }
   return problems;
 }
 
-/** A directory may be built later during development; a deploy needs it. */
+/**
+ * Reports a missing directory: as a warning in development, because it may be built later, and as an error in a deploy.
+ */
 export function checkDirectory(
   document: ConfigDocument,
   view: EnvironmentView,
@@ -69,7 +71,7 @@ export function checkDirectory(
   const path = [...view.pathOf("assets"), "directory"];
   const directory: unknown = valueAt(document.value, path);
   if (typeof directory !== "string" || directory === "") return [];
-  // The build command creates the directory.
+  // The build command may create the directory.
   if (valueAt(view.get("build"), ["command"]) !== undefined) return [];
   if (statSync(resolve(root, directory), { throwIfNoEntry: false })?.isDirectory() === true) return [];
   const report = purpose === "deploy" ? errorAt : warningAt;

@@ -75,7 +75,7 @@ export function makeBindings(
 
 const RESOURCES: {
   list: string;
-  /** Where the list is inside of the field. */
+  /** Path of the list within the field. */
   inner?: string[];
   id: string;
   what: string;

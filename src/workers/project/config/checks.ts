@@ -97,7 +97,7 @@ const NAMED_LISTS: [list: string[], key: string][] = [
   [["queues", "producers"], "binding"],
 ];
 
-/** Fields with one binding, in `binding`. */
+/** Fields that declare a single binding, named by `binding`. */
 const SINGLE_BINDINGS = ["stream", "assets", "version_metadata"];
 
 function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Problem[] {
@@ -119,13 +119,13 @@ function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Prob
 function checkConsumers(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const consumers = [...view.pathOf("queues"), "consumers"];
   const list = entriesAt(document, consumers);
-  // A worker with assets needs no `main`; without assets, its absence is reported.
+  // Only a worker with assets may omit `main`; without assets, the missing `main` is reported elsewhere.
   if (list.length > 0 && view.get("main") === undefined && view.get("assets") !== undefined)
     return [
       errorAt(
         document.locate(consumers, "name"),
         `"queues.consumers" is set, but there is no "main"`,
-        'remove it, or write the entry file of the worker as "main"',
+        'remove it, or set "main" to the entry file of the worker',
       ),
     ];
   return list.flatMap(({ path, entry: { queue, dead_letter_queue: dead } }, i): Problem[] => {
@@ -140,7 +140,7 @@ function checkConsumers(document: ConfigDocument, view: EnvironmentView): Proble
             errorAt(
               document.locate([...path, "dead_letter_queue"]),
               `the dead letter queue of "${queue}" is the queue itself`,
-              "name another queue",
+              "specify a different queue",
             ),
           ]
         : []),

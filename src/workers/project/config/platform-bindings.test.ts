@@ -21,7 +21,7 @@ async function read(t: TestContext, fields: object) {
   return readProject({ cwd: root, clock });
 }
 
-/** Each field of the configuration, the bindings that it declares, and their types. */
+/** Fields of the configuration, the bindings that they declare, and the types of these bindings. */
 const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
   [
     { version_metadata: { binding: "VERSION" } },
@@ -66,13 +66,13 @@ for (const [fields, bindings, types] of FIELDS)
     for (const type of types) assert.ok(generated.includes(type), generated);
   });
 
-/** Invalid values, and what the error says. */
+/** Invalid fields, and the expected error messages. */
 const REFUSED: [fields: object, message: RegExp][] = [
   [{ version_metadata: { binding: "no name" } }, /"version_metadata.binding" is not a JavaScript name/],
   [{ version_metadata: { binding: "A" }, vars: { A: "a" } }, /duplicate name "A"/],
   [
     { ratelimits: [{ name: "A", namespace_id: "x", simple: { limit: 0, period: 30 } }] },
-    /"ratelimits\[0\].namespace_id" is not a positive integer as text: "x"[^]*simple\.limit[^]*simple\.period/,
+    /"ratelimits\[0\].namespace_id" is not a string with a positive integer: "x"[^]*simple\.limit[^]*simple\.period/,
   ],
   [
     { services: [{ binding: "A", service: "a", environment: "staging" }] },

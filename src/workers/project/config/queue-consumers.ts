@@ -1,19 +1,19 @@
 import type { EnvironmentFields } from "./schema.ts";
 
-/** Undefined settings have their published defaults. */
+/** Undefined settings use the published defaults. */
 export interface QueueConsumerConfig {
-  /** The name of the queue. */
+  /** Name of the queue. */
   queue: string;
   batchSize: number | undefined;
   maxWaitMs: number | undefined;
   maxRetries: number | undefined;
   deadLetterQueue: string | undefined;
   maxConcurrency: number | undefined;
-  /** Seconds. */
+  /** In seconds. */
   retryDelay: number | undefined;
 }
 
-/** The queues that the worker consumes. */
+/** Returns the queues that the worker consumes, with their settings. */
 export const makeConsumers = (fields: EnvironmentFields): QueueConsumerConfig[] =>
   (fields.queues?.consumers ?? []).map((entry) => ({
     queue: entry.queue,

@@ -38,7 +38,7 @@ const date = z
 
 const remote = z.boolean().optional();
 
-/** Valid in wrangler, but without effect on a self-hosted machine: accepted and ignored. */
+/** Valid in wrangler, but without effect on a self-hosted server, so accepted and ignored. */
 const passedOver = z.unknown().optional();
 
 const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
@@ -102,7 +102,7 @@ const rateLimit = z.strictObject({
   namespace_id: z
     .string()
     .regex(RATE_LIMIT_NAMESPACE)
-    .meta({ description: "a positive integer as text", example: "1001" }),
+    .meta({ description: "a string with a positive integer", example: "1001" }),
   simple: z.strictObject({
     limit: z.number().int().min(1).meta({ example: 100 }),
     period: z.union([z.literal(10), z.literal(60)]).meta({ description: "10 or 60 seconds", example: 60 }),

@@ -1,11 +1,14 @@
-// An `analytics_engine` binding: runs in the worker's isolate as an internal module and calls the server by plain HTTP.
-// The limits and their errors are those of the hosted binding.
+// Implements `analytics_engine` bindings. Runs in the worker's isolate as an internal module and calls the server over
+// plain HTTP. Limits and error messages are those of the hosted binding.
 import workers from "cloudflare-internal:workers";
 
 const MEMBERS = 20;
 const BLOB_BYTES = 16_384;
 const INDEX_BYTES = 96;
-/** Points that are being written. More are dropped: the code does not wait for them. */
+/**
+ * Maximum number of points that are being written. Further points are dropped, because the code does not wait for
+ * writes.
+ */
 const PENDING = 1000;
 
 const PREFIX = "writeDataPoint(): ";
@@ -23,11 +26,11 @@ class AnalyticsEngineDataset {
   writeDataPoint(point?: unknown): void {
     const body = JSON.stringify(checked(point));
     if (this.#pending >= PENDING) {
-      console.warn(`${PREFIX}dropped, because ${PENDING} data points are being written`);
+      console.warn(`${PREFIX}dropped: ${PENDING} data points are already being written`);
       return;
     }
     this.#pending++;
-    // The code does not wait for the result, and the response of the worker must not end the write.
+    // The code does not wait for the write, which must outlast the response of the worker.
     workers.waitUntil(this.#write(body));
   }
 
@@ -52,7 +55,7 @@ function checked(point: unknown) {
   if (strings.reduce((sum, text) => sum + encoder.encode(text).length, 0) > BLOB_BYTES)
     throw new TypeError(`${PREFIX}Cumulative size of blobs exceeds ${BLOB_BYTES} bytes).`);
   const numbers = list(doubles, "doubles", MEMBERS).map(Number);
-  // JSON has neither NaN nor infinity.
+  // JSON cannot represent NaN and infinity.
   return { index, blobs: strings, doubles: numbers.map((value) => (Number.isFinite(value) ? value : 0)) };
 }
 

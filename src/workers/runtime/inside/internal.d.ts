@@ -4,7 +4,7 @@ declare module "internal:unsafe-eval" {
   export default unsafe;
 }
 
-/** The functions behind the module `cloudflare:workers`. */
+/** Internal functions behind the module `cloudflare:workers`. */
 declare module "cloudflare-internal:workers" {
   const workers: { waitUntil(work: Promise<unknown>): void };
   export default workers;

@@ -121,7 +121,10 @@ for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const)
 
 type Context = Pick<ExecutionContext, "waitUntil">;
 
-/** Returns the count of sounds so far, for answerWith(). */
+/**
+ * Counts waitUntil() calls too, and passes their promises to `hear`. Returns the current value of `sounds`, for
+ * answerWith().
+ */
 export function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () => {}): number {
   const before = sounds;
   const waitUntil = context.waitUntil.bind(context);

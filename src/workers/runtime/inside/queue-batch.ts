@@ -1,4 +1,4 @@
-// A batch of queue messages as seen by the queue handler, and the call that delivers it.
+// The batch that a queue handler receives, and the function that runs the handler.
 import { answerWith, listenTo, run } from "./message.ts";
 import type { QueueVerdict, WireBatch } from "./shared.ts";
 import { readV8Value } from "./v8-value.ts";
@@ -111,7 +111,7 @@ function verdictOf({ all, each }: Decisions): QueueVerdict {
   return verdict;
 }
 
-/** Runs the handler for one batch, then waits for its waitUntil() work; returns the outcome and the decisions. */
+/** Runs the handler for one batch and waits for its waitUntil() work. Responds with the outcome and the decisions. */
 export async function dispatchQueue(
   request: Request,
   context: ExecutionContext,
@@ -124,7 +124,7 @@ export async function dispatchQueue(
   const began = listenTo(context, (promise) => void work.push(promise));
   const answer = await run(async () => {
     await handle(open(body, decisions));
-    // Its failure is a failure of the batch.
+    // A failure of waitUntil() work fails the batch.
     while (work.length > 0) await Promise.all(work.splice(0));
   });
   while (work.length > 0) await Promise.allSettled(work.splice(0));

@@ -1,4 +1,5 @@
-// A `ratelimit` binding: runs in the worker's isolate as an internal module and calls the server by plain HTTP.
+// Implements `ratelimit` bindings. Runs in the worker's isolate as an internal module and calls the server over plain
+// HTTP.
 
 class RateLimit {
   #server: Fetcher;

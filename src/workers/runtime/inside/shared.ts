@@ -31,7 +31,7 @@ export const RUN_SCRIPT = "__reelpost_run_script";
 
 /**
  * Describes a batch of queue messages. The body of the request is the length of this JSON in four bytes (big-endian),
- * the JSON, and the bodies of the messages one after another.
+ * the JSON itself, and the concatenated message bodies.
  */
 export interface WireBatch {
   queue: string;
@@ -40,7 +40,7 @@ export interface WireBatch {
   metrics: { backlogCount: number; backlogBytes: number; oldestMessage?: number };
 }
 
-/** The decisions of a queue handler. Message ids in `acks` and `retries`; delays in seconds. */
+/** The decisions of a queue handler. `acks` and `retries` contain message ids; delays are in seconds. */
 export interface QueueVerdict {
   ackAll: boolean;
   retryAll?: { delaySeconds?: number };

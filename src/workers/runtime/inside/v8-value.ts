@@ -1,5 +1,5 @@
-// Reads a value in V8's serialization format (ValueSerializer, versions 13 to 15), the content type `v8` of queue
-// messages. workerd writes the format but gives no code access to its own reader.
+// Reads values in V8's serialization format (ValueSerializer, versions 13 to 15), the content type `v8` of queue
+// messages. workerd writes this format but does not expose a reader.
 // https://chromium.googlesource.com/v8/v8/+/main/src/objects/value-serializer.cc
 
 const VERSION = 0xff;
@@ -30,15 +30,15 @@ const ERRORS: Record<string, ErrorConstructor> = {
   U: URIError,
 };
 
-/** Flags of a regular expression in the order of their bits. */
+/** Flags of a regular expression in bit order. */
 const REGEXP_FLAGS = "gimyusdv";
 /** Marks an absent element of an array. */
 const HOLE = Symbol("hole");
 
-/** Throws an Error for bytes that are not in this format, and for objects of the platform such as Request. */
+/** Throws an Error for bytes that are not in this format, and for host objects such as Request. */
 export function readV8Value(bytes: Uint8Array): unknown {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  /** Every object in the order of its first occurrence; a later occurrence refers to it by its index. */
+  /** Objects in order of first occurrence. Later occurrences refer to them by index. */
   const objects: unknown[] = [];
   let at = 0;
   let version = 0;
@@ -172,7 +172,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
       case "r":
         return error();
       case "\\":
-        throw bad("it contains an object of the platform; send plain objects");
+        throw bad("it contains a host object; send plain objects");
       default:
         throw bad(`it contains the unknown type ${JSON.stringify(kind)}`);
     }
@@ -189,15 +189,15 @@ export function readV8Value(bytes: Uint8Array): unknown {
     const part = slice(varint());
     if (kind === "S") return utf8.decode(part);
     if (kind === "c") return twoByte(part);
-    if (kind !== '"') throw bad("a text is expected");
-    // Not a TextDecoder: "latin1" there means windows-1252.
+    if (kind !== '"') throw bad("a string is expected");
+    // Not decoded with TextDecoder, whose "latin1" is windows-1252.
     let result = "";
     for (let from = 0; from < part.length; from += 8192)
       result += String.fromCharCode(...part.subarray(from, from + 8192));
     return result;
   }
 
-  /** Lone surrogates are kept, which a TextDecoder would replace. */
+  /** Keeps lone surrogates, which a TextDecoder would replace. */
   function twoByte(part: Uint8Array): string {
     const decoded = utf16.decode(part);
     if (!decoded.includes("\ufffd")) return decoded;
@@ -282,5 +282,5 @@ export function readV8Value(bytes: Uint8Array): unknown {
 
 const MAX_RESIZABLE = 16 * 1024 * 1024;
 
-/** V8 numbers the flags g i m y u s, then the internal `l`, then d and v. */
+/** V8's bits are g i m y u s, then the internal `l`, then d and v. */
 const flagBit = (index: number) => (index < 6 ? index : index + 1);

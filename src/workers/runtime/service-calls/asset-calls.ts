@@ -5,8 +5,8 @@ import type { EntrypointCalls, WorkerRuntime } from "../port.ts";
 import { refuseTunnel } from "./tunnel.ts";
 
 /**
- * Requests of other workers to the default entrypoint are answered like those from outside: by static assets first. RPC
- * calls and named entrypoints always reach the code.
+ * Requests from other workers to the default entrypoint are handled like requests from clients: static assets come
+ * first. RPC calls and named entrypoints always reach the code.
  */
 export function withAssets(
   findEntrypoint: WorkerRuntime["entrypoint"],
@@ -30,7 +30,7 @@ export function withAssets(
   };
 }
 
-/** The calls of a worker that consists of static assets. */
+/** Calls to a worker that has only static assets, all of which fail. */
 function withoutCode({ name }: WorkerScript): EntrypointCalls {
   const { message } = workerErrors.onlyAssets({ script: name });
   return {

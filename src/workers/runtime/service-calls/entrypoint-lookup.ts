@@ -4,25 +4,25 @@ import type { WorkerRuntime } from "../port.ts";
 import type { ScriptSlot } from "../slot.ts";
 import { entrypointKey } from "./entrypoints.ts";
 
-/** Maximum number of entrypoints, with different props, for which a process listens. */
+/** Maximum number of combinations of entrypoint and props for which a process listens. */
 const MOST = 50;
-/** The mail entrypoint that is added to each worker. */
+/** Internal entrypoints that are added to each worker. */
 const OWN = /^Reelpost/;
 
 /**
- * Finds entrypoints of running workers. workerd needs a socket for each one and ends if it does not exist; the names
- * that a worker exports are unknown before it runs. So a process listens for its default export, and is replaced when
- * another entrypoint is called for the first time.
+ * Finds entrypoints of running workers. workerd needs a socket for each entrypoint and exits if an entrypoint does not
+ * exist, and a worker's exports are unknown before it runs. So a process listens only for its default export, and is
+ * replaced when another entrypoint is first called.
  */
 export function createEntrypointLookup({
   slotOf,
   inTurn,
 }: {
   slotOf(name: string): ScriptSlot | undefined;
-  /** Runs after deploys of the same name. */
+  /** Runs `work` after pending deploys of the same name. */
   inTurn(name: string, work: () => Promise<void>): Promise<void>;
 }): WorkerRuntime["entrypoint"] {
-  /** Entrypoints that do not exist, by version. */
+  /** Keys of entrypoints known not to exist, by version. */
   const refused = new WeakMap<object, Set<string>>();
 
   const slotFor = (name: string) => {
@@ -53,7 +53,7 @@ export function createEntrypointLookup({
       }
     });
     const added = (await slotFor(name).process()).entrypoint(wanted);
-    // A deploy came between.
+    // A deploy replaced the process meanwhile.
     if (added === undefined) throw workerErrors.closing();
     return added;
   };

@@ -7,5 +7,5 @@ export interface Entrypoint {
 
 export const DEFAULT_ENTRYPOINT: Entrypoint = {};
 
-/** Equal for the same entrypoint with the same props. */
+/** Returns the same key for the same entrypoint and props. */
 export const entrypointKey = ({ name = "", props }: Entrypoint): string => `${name}\n${JSON.stringify(props) ?? ""}`;

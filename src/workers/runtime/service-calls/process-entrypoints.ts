@@ -12,7 +12,7 @@ import { openTunnel } from "./tunnel.ts";
 interface Options {
   sockets: { path: string; entrypoint: Entrypoint }[];
   invocations: ReturnType<typeof createInvocations>;
-  /** Counts a running invocation. */
+  /** Counts an invocation while it runs. */
   counted<Result>(run: () => Promise<Result>): Promise<Result>;
   watch(): ProcessWatch;
   onUsed(): void;
@@ -24,7 +24,7 @@ const client = workerClient(SCHEME_HEADER);
 /** The entrypoints of one process that other workers call. */
 export function createProcessEntrypoints({ sockets, invocations, counted, watch, onUsed, findExitCause }: Options) {
   const tunnels = new Set<RpcTunnel>();
-  /** RPC connections with running calls. */
+  /** Number of RPC connections with running calls. */
   let busy = 0;
   let retired = false;
   let onDrained: (() => void)[] = [];

@@ -1,22 +1,22 @@
 /**
- * The messages of the Cap'n Proto RPC protocol, as far as they are needed to see whether calls are running:
+ * The subset of the Cap'n Proto RPC protocol that is needed to count running calls:
  * https://github.com/capnproto/capnproto/blob/v2/c%2B%2B/src/capnp/rpc.capnp (struct Message),
  * https://capnproto.org/encoding.html (framing and pointers).
  */
 
 const WORD = 8;
-/** Values of the union in Message. */
+/** Discriminants of the union in Message. */
 const CALL = 2;
 const RETURN = 3;
 const BOOTSTRAP = 8;
-/** workerd limits messages to 64 MiB. */
+/** Cap'n Proto's own reader also rejects messages with more segments. */
 const MAX_SEGMENTS = 512;
 
 /** Reads one direction of a connection and reports each message that changes the number of running calls. */
 export function createMessageReader(on: { call(): void; answer(): void }): (chunk: Buffer) => void {
-  /** The beginning of a message: its segment table and its first words. */
+  /** Start of the current message: its segment table and its first words. */
   let head: Buffer = Buffer.alloc(0);
-  /** Remaining bytes of a message whose kind is known. */
+  /** Bytes of the current message that remain to be skipped. */
   let skip = 0;
   let lost = false;
   return (chunk) => {
@@ -52,7 +52,7 @@ function readHead(head: Buffer): { kind: number; bytes: number } | "incomplete" 
   if (words < 2) return { kind: -1, bytes };
   if (head.length < table + WORD) return "incomplete";
   const pointer = head.readInt32LE(table);
-  // A root in another segment: no implementation writes one for such small structs.
+  // The root is in another segment, which no implementation does for such small structs.
   if ((pointer & 3) !== 0) return { kind: -1, bytes };
   const data = table + WORD + (pointer >> 2) * WORD;
   if (data < table || data + 2 > table + head.readUInt32LE(4) * WORD) return { kind: -1, bytes };
@@ -60,9 +60,9 @@ function readHead(head: Buffer): { kind: number; bytes: number } | "incomplete" 
   return { kind: head.readUInt16LE(data), bytes };
 }
 
-/** An Abort message: the caller's pending calls reject with an Error of this text. */
+/** Builds an Abort message, which makes the caller's pending calls reject with an Error with this message. */
 export function abortMessage(message: string): Buffer {
-  // The prefix makes workerd pass the text on to JavaScript instead of an internal error.
+  // With this prefix, workerd passes the text to JavaScript instead of reporting an internal error.
   const text = Buffer.from(`jsg.Error: ${message.toWellFormed()}\0`);
   const size = 6 + Math.ceil(text.length / WORD);
   const bytes = Buffer.alloc(WORD + size * WORD);
@@ -72,10 +72,10 @@ export function abortMessage(message: string): Buffer {
   };
   const word = (index: number) => (1 + index) * WORD;
   bytes.writeUInt32LE(size, 4);
-  structPointer(word(0), 1, 1); // Message, with
-  bytes.writeUInt16LE(1, word(1)); // abort =
-  structPointer(word(2), 1, 2); // Exception, with the type `failed` (0)
-  bytes.writeUInt32LE((1 << 2) | 1, word(4)); // and its reason, a list of bytes behind the next pointer.
+  structPointer(word(0), 1, 1); // Message
+  bytes.writeUInt16LE(1, word(1)); // with the discriminant of abort,
+  structPointer(word(2), 1, 2); // an Exception of type `failed` (0),
+  bytes.writeUInt32LE((1 << 2) | 1, word(4)); // and its reason: a list of bytes behind the next pointer.
   bytes.writeUInt32LE((text.length << 3) | 2, word(4) + 4);
   text.copy(bytes, word(6));
   return bytes;

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { abortMessage, createMessageReader } from "./rpc-messages.ts";
 import type { RpcTunnel } from "../port.ts";
 
-/** The name in CONNECT requests that ask a worker's socket for an RPC connection. */
+/** Host in CONNECT requests that open an RPC connection on a worker's socket. */
 export const RPC_HOST = "reelpost-rpc";
 
 interface TunnelOptions {
@@ -16,15 +16,15 @@ interface TunnelOptions {
   onIdle(): void;
 }
 
-/** How long a retired connection without calls stays open: the caller may hold stubs from earlier calls. */
+/** How long a retired connection stays open without calls, because the caller may hold stubs from earlier calls. */
 const QUIET_MS = 2000;
-/** After that time a shorter pause suffices, in which no call is on its way. */
+/** After QUIET_MS, this pause without traffic suffices to rule out calls in flight. */
 const PAUSE_MS = 20;
-/** A caller that always has calls running loses them after this time. */
+/** A retired connection is closed after this time even if calls are running. */
 const RETIRED_MS = 30_000;
 const MAX_HEAD = 8 * 1024;
 
-/** Connects two processes, and counts the calls that run between them. */
+/** Connects two processes and counts the running calls between them. */
 export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions): RpcTunnel {
   const target = connect(socketPath);
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
@@ -96,10 +96,10 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
   };
 }
 
-/** Ends a caller's connection with an error that its calls reject with. */
+/** Closes a caller's connection with an error with which its calls reject. */
 export function refuseTunnel(caller: Duplex, message: string): void {
   caller.on("error", () => caller.destroy());
-  // The caller has sent its first calls already; it reads the answer only if they are received.
+  // The caller has already sent its first calls, and reads the error only after they have been received.
   caller.resume();
   caller.end(abortMessage(message));
 }

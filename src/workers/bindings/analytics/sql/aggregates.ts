@@ -1,6 +1,6 @@
 import { compare, invalid, isNumeric, NO_SCOPE, type Compiled, type Scope, type Type, type Value } from "./values.ts";
 
-/** One aggregate of a query, with a new accumulator for each group. */
+/** An aggregate of a query. Each group has its own accumulator. */
 export interface Aggregate {
   type: Type;
   create(): Accumulator;
@@ -11,7 +11,7 @@ interface Accumulator {
   value(): Value;
 }
 
-/** Called before an aggregate keeps another value; throws when the query keeps too many. */
+/** Called before an aggregate stores another value. Throws if the query stores too many. */
 type Keep = () => void;
 
 type Make = (args: Compiled[], options: { name: string; distinct: boolean; keep: Keep }) => Aggregate;
@@ -84,13 +84,13 @@ const extreme = (sign: 1 | -1): Make =>
     }),
   );
 
-/** The aggregate of the points for which the last argument is true. */
+/** Aggregates only the points for which the last argument is true. */
 const conditional =
   (make: Make): Make =>
   (args, options) => {
     const condition = args.at(-1);
     if (condition === undefined || !isNumeric(condition.type))
-      throw invalid(`${options.name}() takes a condition last`);
+      throw invalid(`the last argument of ${options.name}() must be a condition`);
     const { type, create } = make(args.slice(0, -1), options);
     return {
       type,
@@ -111,7 +111,7 @@ function takes(most: number, types: (type: Type) => boolean, make: Make, least =
   };
 }
 
-/** The smallest value whose weight, with that of all smaller values, reaches the level. */
+/** Returns the smallest value at which the cumulative weight reaches the level. */
 const quantile = takes(3, isNumeric, ([level, x, weight], { name, keep }) => {
   const wanted = level!.constant ? (level!.of(NO_SCOPE) as number) : NaN;
   if (!(wanted >= 0 && wanted <= 1)) throw invalid(`the level of ${name}() must be a constant from 0 to 1`);

@@ -1,4 +1,4 @@
-/** A query after parsing. */
+/** A parsed query. */
 export type Statement = { kind: "tables"; format: Format } | { kind: "timezone"; format: Format } | Select;
 
 export type Format = "JSON" | "JSONEachRow" | "TabSeparated";
@@ -18,18 +18,18 @@ export interface Select {
 
 export interface Column {
   expression: Expression;
-  /** Its alias, or its text in the query. */
+  /** The alias, or the text of the expression in the query. */
   name: string;
   alias: string | undefined;
 }
 
 export type Expression =
   | { kind: "literal"; value: string | number }
-  /** Exactly one of the two is not 0. */
+  /** At least one of `seconds` and `months` is 0. */
   | { kind: "interval"; seconds: number; months: number }
   | { kind: "name"; name: string }
-  /** Functions have lower case names; operators are calls of their symbol: "+", "and", "in". */
-  | { kind: "call"; name: string; args: Expression[]; /** `count(DISTINCT x)`. */ distinct?: boolean };
+  /** Function names are in lower case. Operators are calls named after their symbol: "+", "and", "in". */
+  | { kind: "call"; name: string; args: Expression[]; /** True for `count(DISTINCT x)`. */ distinct?: boolean };
 
-/** Equal for expressions that differ only in their spelling. */
+/** Returns the same key for expressions that differ only in formatting. */
 export const keyOf = (expression: Expression): string => JSON.stringify(expression);

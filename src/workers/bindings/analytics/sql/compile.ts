@@ -4,14 +4,14 @@ import { keyOf, type Expression } from "./ast.ts";
 import { FUNCTIONS, shifted } from "./functions.ts";
 import { invalid, startOfInterval, type Compiled, type Scope, type Type, type Value } from "./values.ts";
 
-/** The names and the mode in which expressions are compiled. */
+/** The names in scope and the compilation mode. */
 export interface Context {
   aliases: ReadonlyMap<string, Expression>;
   /** False for a query without FROM. */
   hasPoint: boolean;
   /** Result of NOW(), in epoch seconds. */
   now: number;
-  /** Present for expressions on groups: only grouped expressions and aggregates may be read. */
+  /** Present for expressions over groups, which may read only grouped expressions and aggregates. */
   groups?: Groups;
   keep(): void;
 }
@@ -46,13 +46,13 @@ function columnOf(name: string): Compiled | undefined {
   if (double !== undefined) return column("Float64", ({ point }) => point!.doubles[Number(double) - 1] ?? 0);
   if (name === "index1") return column("String", ({ point }) => point!.index);
   if (name === "timestamp") return column("DateTime", ({ point }) => Math.floor(point!.at / 1000));
-  // Nothing is sampled: each point represents itself.
+  // Points are not sampled, so each represents only itself.
   if (name === "_sample_interval") return column("UInt32", () => 1);
   if (name === "dataset") return column("String", ({ dataset }) => dataset);
   return undefined;
 }
 
-/** Checks names and types. Throws invalidQuery. `via`: the aliases that are being replaced. */
+/** Checks and compiles an expression. `via` contains the aliases that are being expanded. Throws invalidQuery. */
 export function compile(expression: Expression, context: Context, via: readonly string[] = []): Compiled {
   const grouped = context.groups?.keys.get(keyOf(expression));
   if (grouped !== undefined) return column(grouped.type, ({ keys }) => keys[grouped.index]!);
@@ -75,13 +75,14 @@ function compileName(name: string, context: Context, via: readonly string[]): Co
   const found = columnOf(name);
   const alias = context.aliases.get(name);
   const isAlias = alias !== undefined && !via.includes(name);
-  // In a group, `max(timestamp) AS timestamp` takes precedence over the column, which cannot be read there.
+  // In a grouped query, an alias as in `max(timestamp) AS timestamp` takes precedence over the column, which cannot be
+  // read.
   if (found !== undefined && context.hasPoint && !(isAlias && context.groups !== undefined)) {
     if (context.groups !== undefined) throw invalid(`the column ${name} is neither in GROUP BY nor in an aggregate`);
     return found;
   }
   if (alias === undefined) throw invalid(`cannot select unknown column: ${name.slice(0, 100)}`);
-  if (!isAlias) throw invalid(`the alias ${name.slice(0, 100)} is defined by itself`);
+  if (!isAlias) throw invalid(`the alias ${name.slice(0, 100)} refers to itself`);
   return compile(alias, context, [...via, name]);
 }
 
@@ -126,7 +127,7 @@ function compileAggregate(
   return column(groups.aggregates[index]!.aggregate.type, ({ aggregates }) => aggregates[index]!);
 }
 
-/** True if the expression contains an aggregate, possibly by an alias. */
+/** True if the expression contains an aggregate, directly or through an alias. */
 export function hasAggregate(
   expression: Expression,
   aliases: Context["aliases"],

@@ -4,7 +4,7 @@ import type { TokenReader } from "./reader.ts";
 
 const call = (name: string, ...args: Expression[]): Expression => ({ kind: "call", name, args });
 
-/** An expression, with the usual precedence of operators: OR, AND, NOT, comparison, + -, * / %, unary minus. */
+/** Parses an expression. Operators by increasing precedence: OR, AND, NOT, comparison, + - ||, * / %, unary minus. */
 export const parseExpression = (reader: TokenReader): Expression => reader.nested(() => parseOr(reader));
 
 function parseOr(reader: TokenReader): Expression {
@@ -48,7 +48,7 @@ function parseWordOperator(left: Expression, reader: TokenReader): Expression | 
   }
   if (reader.take("between")) {
     const low = parseSum(reader);
-    if (!reader.take("and")) throw reader.unexpected("AND of BETWEEN");
+    if (!reader.take("and")) throw reader.unexpected("AND after BETWEEN");
     return call("and", call(">=", left, low), call("<=", left, parseSum(reader)));
   }
   if (reader.take("like")) return call("like", left, parseSum(reader));
@@ -101,10 +101,12 @@ function parsePrimary(reader: TokenReader): Expression {
   return reader.takeSymbol("(") ? parseCall(text.toLowerCase(), reader) : { kind: "name", name: text };
 }
 
-/** After the opening parenthesis. `quantileExactWeighted(q)(x, w)` has a second list, which is appended. */
+/**
+ * Parses a call after its opening parenthesis. Appends the second argument list of `quantileExactWeighted(q)(x, w)`.
+ */
 function parseCall(name: string, reader: TokenReader): Expression {
   if (reader.takeSymbol(")")) return call(name);
-  // count(*) is count().
+  // `count(*)` is the same as `count()`.
   if (reader.takeSymbol("*")) {
     reader.expectSymbol(")");
     return call(name);
@@ -130,13 +132,13 @@ const UNITS: Record<string, { seconds?: number; months?: number }> = {
   year: { months: 12 },
 };
 
-/** `INTERVAL '1' DAY` or `INTERVAL 1 DAY`. */
+/** Parses the rest of `INTERVAL '1' DAY` or `INTERVAL 1 DAY`. */
 function parseInterval(reader: TokenReader): Expression {
   const error = reader.unexpected("a whole number after INTERVAL");
   const { kind, text } = reader.next();
   if ((kind !== "string" && kind !== "number") || !/^\s*\d{1,9}\s*$/.test(text)) throw error;
-  const unitError = reader.unexpected(`a unit of an interval (${Object.keys(UNITS).join(", ").toUpperCase()})`);
-  const unit = UNITS[reader.name("a unit of an interval").toLowerCase().replace(/s$/, "")];
+  const unitError = reader.unexpected(`an interval unit (${Object.keys(UNITS).join(", ").toUpperCase()})`);
+  const unit = UNITS[reader.name("an interval unit").toLowerCase().replace(/s$/, "")];
   if (unit === undefined) throw unitError;
   const count = Number(text);
   return { kind: "interval", seconds: count * (unit.seconds ?? 0), months: count * (unit.months ?? 0) };

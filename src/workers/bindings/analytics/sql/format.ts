@@ -2,7 +2,7 @@ import type { Format } from "./ast.ts";
 import type { Result } from "./run.ts";
 import { dateText, type Type, type Value } from "./values.ts";
 
-/** The text of a result, and its content type. */
+/** Returns a result as text with its content type. */
 export function formatResult({ columns, rows }: Result, format: Format): { type: string; text: string } {
   const shown = rows.map((row) => row.map((value, i) => shownValue(value, columns[i]!.type)));
   if (format === "TabSeparated")
@@ -16,7 +16,7 @@ export function formatResult({ columns, rows }: Result, format: Format): { type:
   return { type: "application/json", text: JSON.stringify({ meta: columns, data: objects, rows: objects.length }) };
 }
 
-/** JSON has neither NaN nor infinity. */
+/** Formats dates, and replaces NaN and infinity, which JSON cannot represent, with null. */
 const shownValue = (value: Value, type: Type): Value | null =>
   type === "DateTime" ? dateText(value as number) : typeof value === "number" && !Number.isFinite(value) ? null : value;
 

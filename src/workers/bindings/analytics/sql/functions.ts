@@ -11,10 +11,10 @@ import {
   type Value,
 } from "./values.ts";
 
-/** Operators and scalar functions: checks the types of the arguments and returns the compiled call. */
+/** Checks the argument types of an operator or scalar function and returns the compiled call. */
 type Make = (args: Compiled[], name: string) => Compiled;
 
-/** A call whose value depends on its arguments only. */
+/** Compiles a call whose value depends only on its arguments. A call with constant arguments is constant. */
 const pure = (type: Type, args: Compiled[], apply: (...values: Value[]) => Value): Compiled => {
   const of: Compiled["of"] = (scope) => apply(...args.map((arg) => arg.of(scope)));
   if (!args.every(({ constant }) => constant)) return { type, constant: false, of };
@@ -47,7 +47,7 @@ const comparison =
   (args, name) =>
     pure("UInt8", alike(args, name), (a, b) => Number(holds(compare(a!, b!))));
 
-/** A text that is compared with a time is a date. */
+/** Parses strings as dates if they are compared with a DateTime. Throws if the types cannot be compared. */
 function alike(args: Compiled[], name: string): Compiled[] {
   const dates = args.some(({ type }) => type === "DateTime");
   const made = dates ? args.map((arg) => (arg.type === "String" ? toDateTime(arg) : arg)) : args;
@@ -166,7 +166,7 @@ export const FUNCTIONS: Record<string, Make> = {
   tosecond: times("UInt8", (date) => date.getUTCSeconds()),
 };
 
-/** A time plus an interval, or minus one if `sign` is -1. */
+/** Adds an interval to a time, or subtracts it if `sign` is -1. */
 export function shifted(
   time: Compiled,
   sign: 1 | -1,
@@ -183,7 +183,10 @@ const rounded = (value: number, digits: number) => {
   return Math.round(value * factor) / factor;
 };
 
-/** `%` matches any text, `_` one character, `\` escapes both. Linear in practice: only the last `%` is retried. */
+/**
+ * Matches a LIKE pattern: `%` matches any text, `_` one character, and `\` escapes both. Backtracks only to the last
+ * `%`.
+ */
 function isLike(text: string, pattern: string): boolean {
   let at = 0;
   let p = 0;

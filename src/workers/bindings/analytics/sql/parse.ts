@@ -5,7 +5,7 @@ import { parseExpression } from "./expressions.ts";
 
 const FORMATS: Format[] = ["JSON", "JSONEachRow", "TabSeparated"];
 
-/** Parses one query. Throws invalidQuery, which names features of SQL that are not supported. */
+/** Parses a query. Throws invalidQuery, which names an unsupported SQL feature. */
 export function parseQuery(query: string): Statement {
   const reader = createReader(query);
   const statement = reader.take("show") ? parseShow(reader) : parseSelect(query, reader);

@@ -2,31 +2,31 @@ import type { UserError } from "../../../../kernel/index.ts";
 import { analyticsErrors } from "../errors.ts";
 import { show, tokensOf, type Token } from "./tokens.ts";
 
-/** Maximum nesting of expressions. */
+/** Maximum nesting depth of expressions. */
 const DEPTH = 50;
 
 /** Reads the tokens of a query from left to right. */
 export interface TokenReader {
-  /** True if the next token is this word, without regard to case. */
+  /** True if the next token is this word, ignoring case. */
   peek(word: string): boolean;
   peekSymbol(symbol: string): boolean;
-  /** Consumes the words if they are next. */
+  /** Consumes the words if they come next. */
   take(...words: string[]): boolean;
   takeSymbol(symbol: string): boolean;
-  /** Consumes one of the symbols. */
+  /** Consumes the next token if it is one of the symbols. */
   takeAny(symbols: readonly string[]): string | undefined;
-  /** Throws invalidQuery if another token is next; `what` describes the expected one. */
+  /** These throw invalidQuery if another token comes next. `what` describes the expected one. */
   expectSymbol(symbol: string): void;
   expectEnd(): void;
   name(what: string): string;
   integer(what: string): number;
-  /** The next token, consumed. */
+  /** Consumes and returns the next token. */
   next(): Token;
-  /** Items separated by commas. */
+  /** Parses items separated by commas. */
   list<Item>(item: () => Item): Item[];
-  /** Limits the recursion of the parser. */
+  /** Limits the recursion depth of the parser. */
   nested<Result>(parse: () => Result): Result;
-  /** The position of the next token, and of the end of the previous one. */
+  /** Offsets of the next token and of the end of the previous one. */
   position(): number;
   previousEnd(): number;
   unexpected(expected: string): UserError;
@@ -94,7 +94,7 @@ export function createReader(query: string): TokenReader {
       }
     },
     position: () => token().at,
-    // Trailing spaces and comments between two tokens belong to neither.
+    // The start of the next token: the caller trims the spaces before it.
     previousEnd: () => token().at,
     unexpected(expected) {
       const { at, kind } = token();

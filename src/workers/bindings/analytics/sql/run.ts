@@ -12,20 +12,20 @@ export interface Result {
 }
 
 interface Source {
-  /** All points in a range of time, oldest first, in pages. */
+  /** Returns all points in a time range in pages, oldest first. */
   points(dataset: string, range: TimeRange): AsyncIterable<StoredPoint[]>;
-  /** The time of the query in epoch milliseconds. */
+  /** Time of the query in epoch milliseconds. */
   now: number;
   limits: Pick<AnalyticsLimits, "rows" | "values">;
 }
 
-/** A row of the result with the values by which it is sorted. */
+/** A result row and the values by which it is sorted. */
 interface Sortable {
   row: Value[];
   by: Value[];
 }
 
-/** Runs a query. Throws invalidQuery before it reads any point, and resource limits while it reads. */
+/** Runs a query. Throws invalidQuery before it reads points, and errors of resource limits while it reads. */
 export async function runSelect(select: Select, { points, now, limits }: Source): Promise<Result> {
   const columns = select.columns.flatMap((each) => (each === "*" ? starColumns(select) : [each]));
   const aliases = new Map(
@@ -77,7 +77,7 @@ function starColumns({ from }: Select): Column[] {
   return COLUMNS.map((name) => ({ name, alias: undefined, expression: { kind: "name", name } }));
 }
 
-/** An alias in GROUP BY stands for its expression, so that both can be selected. */
+/** Registers an alias in GROUP BY under its name and its expression, so that both can be selected. */
 function groupsOf({ groupBy }: Select, keys: Compiled[], { aliases }: Context): Groups {
   const byKey = new Map<string, { index: number; type: Type }>();
   for (const [index, expression] of groupBy.entries()) {
@@ -110,7 +110,7 @@ async function collectGroups(
 ): Promise<Scope[]> {
   const create = () => aggregates.map(({ aggregate }) => aggregate.create());
   const groups = new Map<string, { keys: Value[]; accumulators: ReturnType<typeof create> }>();
-  // Without GROUP BY there is one group, even of no points.
+  // Without GROUP BY there is one group, even if no points match.
   if (keys.length === 0) groups.set("[]", { keys: [], accumulators: create() });
   for await (const batch of matching)
     for (const scope of batch) {
@@ -131,7 +131,7 @@ async function collectGroups(
   }));
 }
 
-/** The rows of a result: at most `most`, or the first ones of a query with LIMIT. */
+/** Collects the rows of a result: up to `most`, or the first `wanted` rows of a query with LIMIT. */
 function createRows({ orderBy }: Select, wanted: number, most: number) {
   let rows: Sortable[] = [];
   const sort = () => {

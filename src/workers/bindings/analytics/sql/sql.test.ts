@@ -59,7 +59,7 @@ describe("values", () => {
 });
 
 describe("queries", () => {
-  test("columns, aliases and comments", async () => {
+  test("select columns, use aliases and contain comments", async () => {
     const sql = `select blob1 as name, /* twice */ double1*2, "index1" -- the key
       FROM \`events\` WHERE name = 'Anna';`;
     const { rows: found, columns } = await run(sql);
@@ -70,7 +70,7 @@ describe("queries", () => {
     );
   });
 
-  test("aggregates without GROUP BY return one row, even for no points", async () => {
+  test("aggregates without GROUP BY return one row, even without points", async () => {
     assert.deepEqual(await rows("SELECT count(), sum(double1), max(blob1) FROM t WHERE double1 > 99"), [[0, 0, ""]]);
     assert.deepEqual(await rows("SELECT SUM(_sample_interval * double1) / SUM(_sample_interval) FROM t"), [[1.75]]);
     assert.deepEqual(await rows("SELECT countIf(double1 > 1), sumIf(double1, double1 > 1), avgIf(double1, 1) FROM t"), [
@@ -79,12 +79,12 @@ describe("queries", () => {
     assert.deepEqual(await rows("SELECT quantileWeighted(0.9, double1, _sample_interval) FROM t"), [[2.5]]);
   });
 
-  test("an alias with the name of a column is the alias in groups", async () => {
+  test("in a grouped query, an alias takes precedence over a column of the same name", async () => {
     const sql = "SELECT max(timestamp) AS timestamp FROM t GROUP BY blob1 ORDER BY timestamp DESC LIMIT 1";
     assert.deepEqual(await rows(sql), [[Math.floor((NOW - 1000) / 1000)]]);
   });
 
-  test("types of columns and aggregates", async () => {
+  test("columns and aggregates have types", async () => {
     assert.equal(
       await types("SELECT timestamp, index1, blob20, double20, _sample_interval, dataset FROM t"),
       "DateTime,String,String,Float64,UInt32,String",
@@ -99,7 +99,7 @@ describe("queries", () => {
 });
 
 describe("formats", () => {
-  test("JSON, JSONEachRow and TabSeparated", async () => {
+  test("are JSON, JSONEachRow and TabSeparated", async () => {
     const format = async (sql: string) => {
       const result = await run(sql);
       return formatResult(result, result.format);
@@ -137,7 +137,7 @@ describe("errors name the problem", () => {
     ["SELECT sum(count()) FROM a", "the aggregate count() is not allowed here"],
     ["SELECT sleep(3)", "the function sleep() is not supported"],
     ["SELECT constructor(3)", "the function constructor() is not supported"],
-    ["SELECT a AS b, b AS a", "the alias a is defined by itself"],
+    ["SELECT a AS b, b AS a", "the alias a refers to itself"],
     [
       "SELECT 1 FROM a WHERE timestamp > 'soon'",
       "\"soon\" is not a date; write it as 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM:SS'",

@@ -2,7 +2,7 @@ import type { Expression } from "./ast.ts";
 import { compile, type Context } from "./compile.ts";
 import { NO_SCOPE, secondsOf } from "./values.ts";
 
-/** A range in epoch milliseconds, both ends included. */
+/** A time range in epoch milliseconds, both ends inclusive. */
 export interface TimeRange {
   from: number;
   to: number;
@@ -11,8 +11,8 @@ export interface TimeRange {
 const MIRRORED: Record<string, string> = { "<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=" };
 
 /**
- * The range of time outside of which a condition is false, from comparisons of `timestamp` that are combined with AND.
- * It may be wider than the condition, which is still evaluated for each point.
+ * Returns a time range that contains all points that can match a condition, from comparisons of `timestamp` combined
+ * with AND. The condition is still evaluated for each point.
  */
 export function timeRangeOf(where: Expression | undefined, context: Context): TimeRange {
   const range: TimeRange = { from: 0, to: Number.MAX_SAFE_INTEGER };
@@ -28,7 +28,7 @@ export function timeRangeOf(where: Expression | undefined, context: Context): Ti
     const bound = boundOf(mirrored ? left : isTimestamp(left) ? right : undefined, context);
     if (bound === undefined) return;
     const operator = mirrored ? MIRRORED[expression.name]! : expression.name;
-    // A DateTime has whole seconds; a point is within one of them.
+    // A DateTime is a whole second, which contains points of 1000 different milliseconds.
     if (operator !== "<" && operator !== "<=") range.from = Math.max(range.from, Math.floor(bound) * 1000);
     if (operator !== ">" && operator !== ">=") range.to = Math.min(range.to, Math.floor(bound) * 1000 + 999);
   };
@@ -38,7 +38,7 @@ export function timeRangeOf(where: Expression | undefined, context: Context): Ti
 
 const isTimestamp = (expression: Expression) => expression.kind === "name" && expression.name === "timestamp";
 
-/** The value in seconds, if it is the same for all points. */
+/** Returns the value in seconds if it is constant. */
 function boundOf(expression: Expression | undefined, context: Context): number | undefined {
   if (expression === undefined) return undefined;
   const { constant, of } = compile(expression, context);

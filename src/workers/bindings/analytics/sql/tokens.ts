@@ -3,9 +3,9 @@ import { analyticsErrors } from "../errors.ts";
 export interface Token {
   kind: "name" | "string" | "number" | "symbol" | "end";
   text: string;
-  /** Its position in the query. */
+  /** Offset in the query. */
   at: number;
-  /** True for a name in quotes, which is never a keyword. */
+  /** True for a quoted name, which is never a keyword. */
   quoted?: true;
 }
 
@@ -25,7 +25,7 @@ const PATTERN = new RegExp(
 /** `\%` and `\_` keep their backslash for LIKE. */
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", 0: "\0", "%": "\\%", _: "\\_" };
 
-/** Throws invalidQuery for text that is not a token. */
+/** Splits a query into tokens. Throws invalidQuery for text that is not a token. */
 export function tokensOf(query: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;

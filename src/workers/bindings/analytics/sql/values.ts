@@ -1,11 +1,11 @@
 import { analyticsErrors } from "../errors.ts";
 import type { StoredPoint } from "../points-table.ts";
 
-/** The types of the hosted SQL API, named in the metadata of a result. A DateTime is in seconds since the epoch. */
+/** Types of the hosted SQL API, which appear in the metadata of results. A DateTime is in epoch seconds. */
 export type Type = "String" | "Float64" | "UInt64" | "Int64" | "UInt32" | "UInt8" | "DateTime";
 export type Value = string | number;
 
-/** The data that an expression reads. */
+/** The data on which an expression is evaluated. */
 export interface Scope {
   /** The current point; undefined for a query without FROM, and for groups. */
   point: StoredPoint | undefined;
@@ -18,7 +18,7 @@ export interface Scope {
 /** An expression whose names and types have been checked. */
 export interface Compiled {
   type: Type;
-  /** True if it reads neither a point nor a group. */
+  /** True if the value depends on neither a point nor a group. */
   constant: boolean;
   of(scope: Scope): Value;
 }
@@ -30,10 +30,10 @@ export const isInteger = (type: Type) => isNumeric(type) && type !== "Float64";
 
 export const invalid = (reason: string) => analyticsErrors.invalidQuery({ reason });
 
-/** Strings before or after each other by UTF-16 code units, numbers by value. */
+/** Compares strings by UTF-16 code units and numbers by value. */
 export const compare = (a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** `YYYY-MM-DD`, optionally with ` HH:MM:SS`, in UTC. */
+/** Parses `YYYY-MM-DD` with an optional ` HH:MM:SS` in UTC. Throws invalidQuery. */
 export function secondsOf(text: string): number {
   const [, date, time = "00:00:00"] = /^\s*(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.\d+)?Z?)?\s*$/.exec(text) ?? [];
   const at = Date.parse(`${date}T${time}Z`);
@@ -42,7 +42,7 @@ export function secondsOf(text: string): number {
   return at / 1000;
 }
 
-/** `YYYY-MM-DD HH:MM:SS` in UTC. */
+/** Formats epoch seconds as `YYYY-MM-DD HH:MM:SS` in UTC. */
 export function dateText(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? "1970-01-01 00:00:00" : date.toISOString().slice(0, 19).replace("T", " ");
@@ -62,7 +62,7 @@ const WEEK = 7 * 86_400;
 /** The first Monday after the epoch. */
 const MONDAY = 4 * 86_400;
 
-/** The start of the interval that contains a time. Intervals begin at the epoch, weeks on Mondays. */
+/** Returns the start of the interval that contains a time. Intervals are aligned to the epoch, and weeks to Mondays. */
 export function startOfInterval(at: number, { seconds, months }: { seconds: number; months: number }): number {
   if (months > 0) {
     const date = new Date(at * 1000);

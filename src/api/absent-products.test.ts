@@ -6,7 +6,7 @@ import { startApi, TEST_ACCOUNT } from "./api.testing.ts";
 
 const WRANGLER = new URL("../../test/clients/node_modules/wrangler/wrangler-dist/cli.js", import.meta.url);
 
-test("a request for a product that the server does not have names the product", async (t) => {
+test("the error for an unavailable product names the product", async (t) => {
   const { call } = await startApi(t, { routes: [] });
   for (const [method, path, message] of [
     ["get", `/accounts/${TEST_ACCOUNT}/vectorize/v2/indexes`, "Vectorize is not available on this server."],
@@ -22,7 +22,7 @@ test("a request for a product that the server does not have names the product", 
   assert.match((await call("get", `/accounts/${TEST_ACCOUNT}/ais`)).body.errors[0].message, /^No route for that URI/);
 });
 
-test("paths of products that the server has belong to no absent product", () => {
+test("paths of available products match no unavailable product", () => {
   for (const path of [
     "workers/scripts/vectorize",
     "workers/workers/pages",
@@ -35,7 +35,7 @@ test("paths of products that the server has belong to no absent product", () => 
     assert.equal(absentProduct(`/accounts/${TEST_ACCOUNT}/${path}`), undefined, path);
 });
 
-test("covers the paths of these products in wrangler", { skip: !existsSync(WRANGLER) }, () => {
+test("covers the paths that wrangler uses for these products", { skip: !existsSync(WRANGLER) }, () => {
   const products =
     /^(vectorize|hyperdrive|pipelines|workflows|containers|browser-rendering|pages|ai|ai-gateway|ai-search|images|mtls_certificates|agent-memory|artifacts|flagship|connectivity|r2-catalog|event_notifications|event_subscriptions|workers\/dispatch|workers\/durable_objects|workers\/observability)(\/|$)/;
   const paths = [...readFileSync(WRANGLER, "utf8").matchAll(/`\/accounts\/\$\{[^}]*\}\/([^`?]+)/g)]

@@ -36,7 +36,7 @@ describe("reelpost deploy with static assets", () => {
   });
   after(() => scope.close());
 
-  test("a site without code is deployed; links are not uploaded", async () => {
+  test("deploys a site without code, and does not upload symbolic links", async () => {
     const { json, stderr } = await run(["deploy", "--json"]);
     assert.deepEqual(json.assets, { files: 3, size: 20 });
     assert.equal(stderr.includes("root:"), false);
@@ -49,7 +49,7 @@ describe("reelpost deploy with static assets", () => {
     assert.match(again.stderr, /link is a symbolic link and is not uploaded/);
   });
 
-  test("a worker is added in front of the same files", async () => {
+  test("adds a worker in front of the same files", async () => {
     await writeFile(
       join(cwd, "wrangler.json"),
       JSON.stringify({ ...CONFIG, main: "worker.js", assets: { directory: "public", binding: "ASSETS" } }),
@@ -59,7 +59,7 @@ describe("reelpost deploy with static assets", () => {
     assert.deepEqual((await get("/elsewhere")).slice(0, 2), [200, "worker page"]);
   });
 
-  test("assets survive a killed server", async () => {
+  test("assets survive when the server is killed", async () => {
     server.child.kill("SIGKILL");
     await server.exited;
     server = await spawnServe(scope, { dataDirectory: server.ready.dataDirectory });

@@ -47,7 +47,7 @@ it("a request for an asset is reported without an invocation", async (t) => {
   ]);
 });
 
-it("follows changes of the configuration, up to a worker without code", async (t) => {
+it("follows configuration changes, including to a worker without code", async (t) => {
   const folder = await makeProject(
     t,
     { "src/index.ts": WORKER, "public/index.html": "home", "other/index.html": "other" },
@@ -62,7 +62,7 @@ it("follows changes of the configuration, up to a worker without code", async (t
         .event((event) => event.event === "built" && server.events.indexOf(event) >= before)
         .then(() => resolve());
     });
-    // Renamed into place, as editors do: the server never reads a part of the file.
+    // Renamed into place, as editors do, so that the server never reads a partial file.
     const next = JSON.stringify({ name: "test", compatibility_date: "2026-10-01", ...config });
     await writeProjectFile(folder, "next.jsonc", next);
     await rename(join(folder, "next.jsonc"), join(folder, "wrangler.jsonc"));

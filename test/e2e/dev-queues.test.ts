@@ -52,7 +52,7 @@ describe("queues in development", () => {
     assert.equal((await eventOf("dead 13/1")).outcome, "ok");
   });
 
-  it("are consumed as configured after a change of the configuration", async () => {
+  it("are consumed as configured after the configuration changes", async () => {
     const config = {
       name: "jobs-worker",
       main: "src/index.ts",

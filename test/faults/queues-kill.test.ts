@@ -7,7 +7,7 @@ import { spawnServe, temporaryFolder } from "../support/serve.ts";
 const env = { REELPOST_API_TOKEN: TOKEN };
 const host = "jobs.main.localhost";
 
-/** Numbers arrive in the path; consumed ones are stored in KV. A batch takes a while, so that a kill interrupts some. */
+/** Sends the number in the path and stores consumed ones in KV. Batches take time, so that a kill interrupts some. */
 const WORKER = `
 export default {
   async fetch(request, env) {

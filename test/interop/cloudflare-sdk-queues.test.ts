@@ -16,7 +16,7 @@ describe("cloudflare SDK: queues", () => {
   });
   after(scope.close);
 
-  it("create, list, get, edit, update", async () => {
+  it("creates, lists, gets, edits and updates a queue", async () => {
     const made = await client.queues.create({ account_id, queue_name: "jobs" });
     queue = made.queue_id;
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe("cloudflare SDK: queues", () => {
     assert.deepEqual([again.id, again.attempts], [two.id, 2]);
   });
 
-  it("purge, metrics and delete; errors have a status and a code", async () => {
+  it("purges, returns metrics and deletes; errors have a status and a code", async () => {
     await client.queues.purge.start(queue, { account_id, delete_messages_permanently: true });
     assert.equal((await client.queues.purge.status(queue, { account_id })).completed, "true");
     assert.equal((await client.queues.getMetrics(queue, { account_id })).backlog_count, 0);

@@ -41,7 +41,7 @@ describe("wrangler: Analytics Engine", () => {
       ...init,
     });
   const query = async (sql: string) => (await (await send(sql)).json()) as Result;
-  /** The write continues after the response of the worker. */
+  /** Repeats the query, because the write continues after the response of the worker. */
   async function queryUntil(sql: string, done: (data: Result["data"]) => boolean): Promise<Result> {
     const deadline = Date.now() + 20_000;
     for (;;) {
@@ -73,7 +73,7 @@ describe("wrangler: Analytics Engine", () => {
     assert.deepEqual(tables.data, [{ dataset: "DEFAULT_NAME" }, { dataset: "events" }]);
   });
 
-  it("formats, and queries in the URL", async () => {
+  it("supports the output formats and queries in the URL", async () => {
     const lines = await send("SELECT double1 FROM events ORDER BY double1 LIMIT 2 FORMAT JSONEachRow");
     assert.equal(lines.headers.get("content-type"), "application/x-ndjson");
     assert.equal(await lines.text(), '{"double1":1}\n{"double1":2}\n');
@@ -83,7 +83,7 @@ describe("wrangler: Analytics Engine", () => {
     assert.deepEqual([missing.status, await missing.text()], [400, "Query string error: missing field `query`"]);
   });
 
-  it("errors are text, with the status of the published API", async () => {
+  it("errors are plain text with the published status", async () => {
     for (const [sql, text] of [
       ["SELECT nonexistent FROM events", "Input was invalid: cannot select unknown column: nonexistent"],
       ["DELETE FROM events", "Input was invalid: only SELECT and SHOW statements are supported"],

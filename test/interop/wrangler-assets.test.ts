@@ -40,7 +40,7 @@ describe("wrangler deploy with static assets", () => {
       "public/.assetsignore": "*.secret\n",
       "public/key.secret": "ignored",
     });
-    // Larger than a request of the uploads may be together with another file.
+    // Too large to share an upload request with another file.
     await wrangler.write("public/large.bin", Buffer.alloc(20 * 1024 * 1024, 7));
   });
   after(scope.close);
@@ -75,7 +75,7 @@ describe("wrangler deploy with static assets", () => {
     assert.equal((await get("site", "/api/through")).body, "about");
   });
 
-  it("with patterns for the worker, all other missing paths get the 404 page", async () => {
+  it("if run_worker_first is a list, other missing paths get the 404 page", async () => {
     const { status, body } = await get("site", "/nothing");
     assert.deepEqual([status, body], [404, "no such page"]);
   });
@@ -117,7 +117,7 @@ describe("wrangler deploy with static assets", () => {
     assert.equal((await get("site", "/about")).body, "about");
   });
 
-  it("a worker without code serves only its assets, and the list says so", async () => {
+  it("a worker without code serves only its assets, and the list shows that it has no modules", async () => {
     const { main: _, ...config } = CONFIG;
     await wrangler.write(
       "wrangler.jsonc",

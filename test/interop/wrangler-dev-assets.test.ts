@@ -232,7 +232,7 @@ describe("static assets in development answer like wrangler dev", () => {
       "0",
       "--show-interactive-dev-session=false",
     ]);
-    // On SIGTERM it also ends its own child processes.
+    // On SIGTERM, wrangler also ends its child processes.
     t.after(async () => {
       const ended = once(child, "exit");
       child.kill("SIGTERM");

@@ -85,13 +85,13 @@ describe("wrangler queues", () => {
     }
   }
 
-  it("a deploy that sends to a missing queue says how to create it", async () => {
+  it("a deploy with a missing queue fails and explains how to create it", async () => {
     const { code, text } = await wrangler.attempt(["deploy"]);
     assert.notEqual(code, 0);
     assert.match(text, /Queue "(jobs|dead)" does not exist\. To create it, run: wrangler queues create/);
   });
 
-  it("create, list and info; a second queue of the same name is refused", async () => {
+  it("creates, lists and shows queues; rejects a second queue of the same name", async () => {
     assert.match((await queues("create", "jobs")).text, /Created queue 'jobs'/);
     await queues("create", "dead", "--delivery-delay-secs", "0", "--message-retention-period-secs", "3600");
     const { code, text } = await wrangler.attempt(["queues", "create", "jobs"]);
@@ -122,7 +122,7 @@ describe("wrangler queues", () => {
     assert.match((await queues("info", "jobs")).text, /Producers: worker:worker[^]*Consumers: worker:worker/);
   });
 
-  it("the worker consumes what it sends; a message whose retries are used up reaches the dead letter queue", async () => {
+  it("the worker consumes what it sends; a message whose retries are exhausted reaches the dead letter queue", async () => {
     await platform.visit("worker", "/send?text=a");
     await platform.visit("worker", "/batch");
     await platform.visit("worker", "/send?text=bad");
@@ -140,7 +140,7 @@ describe("wrangler queues", () => {
     );
   });
 
-  it("a paused queue keeps its messages, purge deletes them, resume delivers the next ones", async () => {
+  it("a paused queue keeps its messages, purge deletes them, and resume delivers new ones", async () => {
     await queues("pause-delivery", "jobs");
     assert.equal((await find("jobs"))?.settings.delivery_paused, true);
     await platform.visit("worker", "/send?text=purged");
@@ -156,7 +156,7 @@ describe("wrangler queues", () => {
     assert.ok(!(await consumed("jobs/after/1")).includes("jobs/purged/1"));
   });
 
-  it("update, and the consumer commands for workers and HTTP pull", async () => {
+  it("updates a queue, and adds and removes consumers for workers and HTTP pull", async () => {
     await queues("update", "dead", "--delivery-delay-secs", "5");
     assert.equal((await find("dead"))?.settings.delivery_delay, 5);
     await queues("consumer", "remove", "jobs", "worker");
@@ -172,7 +172,7 @@ describe("wrangler queues", () => {
     assert.equal((await find("jobs"))?.consumers[0]?.script, "worker");
   });
 
-  it("delete removes a queue, and deleting the worker its consumers", async () => {
+  it("deleting a queue removes it, and deleting the worker removes its consumers", async () => {
     await queues("delete", "dead");
     assert.equal(await find("dead"), undefined);
     await wrangler.run(["delete", "--force"]);

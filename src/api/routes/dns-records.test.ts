@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codes, openZonesApi } from "./zones.testing.ts";
 
-test("records: every type is returned as published, and accepted in the same form", async (t) => {
+test("records: every type is returned in the published form, which is also accepted", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const hex = "ab".repeat(32);
@@ -113,7 +113,7 @@ test("records: every type is returned as published, and accepted in the same for
             tags_modified_on: "",
             settings: {},
             private_routing: false,
-            // A zone file contains the normal form.
+            // Zone files contain the normalized form.
             ...(item.content === "v=spf1 -all" && { content: '"v=spf1 -all"' }),
           }).sort(),
         ),
@@ -122,7 +122,7 @@ test("records: every type is returned as published, and accepted in the same for
   assert.deepEqual(strip((await call("get", base)).body.result), strip(list.body.result));
 });
 
-test("records: query filters", async (t) => {
+test("records: filters lists by query parameters", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const post = (body: object) => call("post", base, { body });
@@ -254,7 +254,7 @@ test("records: null is treated as omitted", async (t) => {
   assert.deepEqual([status, body.result.ttl, body.result.tags], [200, 1, []]);
 });
 
-test("records: a batch", async (t) => {
+test("records: applies a batch of changes", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const first = (await call("post", base, { body: { type: "A", name: "x", content: "192.0.2.1", ttl: 1 } })).body

@@ -47,7 +47,7 @@ export function complaintsConformance(engine: TestEngine): void {
       );
     });
 
-    test("counts only from an authenticated author, with a null sender or any other", async (t) => {
+    test("counts only if its author is authenticated, with a null sender or any other", async (t) => {
       const fixture = await open(t, { authenticated: false });
       const [bobs] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
       const desk = "abuse@rp-bounce.here.example";

@@ -10,7 +10,7 @@ export function forwardBouncesConformance(engine: TestEngine): void {
   const open = openBounces(engine);
 
   describe("a bounce to an SRS address", () => {
-    test("is returned through two forwarders to the first sender, with a null sender at every hop", async (t) => {
+    test("is returned through two forwarders to the original sender, with a null sender at every hop", async (t) => {
       const first = createSrs({ domain: "two.example", keys: ["other"] }).forward("alice@example.org", NOON);
       assert.ok(first.ok);
       const { srs, take, drained, sink } = await open(t);
@@ -41,7 +41,7 @@ export function forwardBouncesConformance(engine: TestEngine): void {
       );
     });
 
-    test("rejects a message that is not a delivery report, whatever its sender", async (t) => {
+    test("is rejected if it is not a delivery report, whatever its sender", async (t) => {
       const { bounces, srs, take, drained, sink } = await open(t);
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);

@@ -9,7 +9,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
   const open = openBounces(engine);
 
   describe("a bounce of sent mail", () => {
-    test("is traced and suppresses the address, only once", async (t) => {
+    test("is traced and suppresses the address only once", async (t) => {
       const fixture = await open(t);
       const path = await sent(fixture);
       assert.match(path, /^rp-[a-z0-9-]{38}@rp-bounce\.here\.example$/);
@@ -41,7 +41,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
       assert.deepEqual(fixture.sink.mails, []);
     });
 
-    test("suppresses permanently if the address had also failed a week earlier", async (t) => {
+    test("suppresses the address permanently if it had also failed a week earlier", async (t) => {
       const fixture = await open(t);
       for (const wait of [0, 1, 8, 89]) {
         fixture.clock.advance(wait * DAY);

@@ -6,7 +6,7 @@ import { ACCOUNT, fullQueue, messageOf, openSendingDomain, RECIPIENT } from "./s
 /** Tests the result for each recipient: delivered, queued, rejected or suppressed. */
 export function sendingRecipientsConformance(engine: TestEngine): void {
   describe("sending", () => {
-    test("suppressed addresses: rejects a call as a whole, sends a submission to the other recipients, and allows either behavior per domain", async (t) => {
+    test("rejects a call with suppressed addresses as a whole, sends a submission to the other recipients, and allows either behavior per domain", async (t) => {
       const { draft, raw, suppressions, domains, zone, domain, transport, queue, trace } = await openSendingDomain(
         t,
         engine,
@@ -129,7 +129,7 @@ export function sendingRecipientsConformance(engine: TestEngine): void {
       assert.deepEqual((await draft({ to: ["gone@x.example", "here@x.example"] })).delivered, ["here@x.example"]);
     });
 
-    test("leaves mail that can be neither sent nor queued to the caller", async (t) => {
+    test("rejects mail that can be neither sent nor queued", async (t) => {
       const { draft } = await openSendingDomain(t, engine, { transport: fullQueue });
       await assert.rejects(draft(), {
         code: "E_DELIVERY_FAILED",

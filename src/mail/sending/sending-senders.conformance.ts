@@ -7,7 +7,7 @@ import { ACCOUNT, messageOf, OTHER_ACCOUNT, openSendingDomain, RECIPIENT } from 
 /** Tests which senders an account may use. */
 export function sendingSendersConformance(engine: TestEngine): void {
   describe("sending", () => {
-    test("requires the sender to be in a sending domain of the account that has its records", async (t) => {
+    test("requires the sender to be in a sending domain of the account whose DNS records are in place", async (t) => {
       const { draft, raw, domains, zones, zone, domain, newZone, transport, clock } = await openSendingDomain(
         t,
         engine,
@@ -98,7 +98,7 @@ export function sendingSendersConformance(engine: TestEngine): void {
       await draft();
     });
 
-    test("allows any routed name as the sender of mail to verified addresses", async (t) => {
+    test("allows an address in any routed domain as the sender of mail to verified addresses", async (t) => {
       const { draft, transport, routed, verified, dkimKeys, zone } = await openSendingDomain(t, engine);
       routed.add("in.example.com");
       const name = { zone: zone.id, domain: "in.example.com", use: "routing" as const };
@@ -117,7 +117,7 @@ export function sendingSendersConformance(engine: TestEngine): void {
 
     test("the domain of a deleted zone can no longer send, and can be added again", async (t) => {
       const { draft, domains, zones, zone, newZone, clock } = await openSendingDomain(t, engine);
-      // The deletion goes unnoticed.
+      // The event of the deletion is missed.
       domains.close();
       await zones.delete(zone.id);
       clock.advance(60_000);

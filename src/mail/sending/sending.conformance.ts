@@ -5,7 +5,7 @@ import { ACCOUNT, messageOf, openSendingDomain, RECIPIENT } from "./sending.test
 
 const ID = /^<[A-Za-z0-9]{36}@example\.com>$/;
 
-/** Tests how drafts and complete messages become mail. */
+/** Tests how drafts and raw messages are sent. */
 export function sendingConformance(engine: TestEngine): void {
   describe("sending", () => {
     test("builds a draft, signs it for its domain and passes it to the transport", async (t) => {

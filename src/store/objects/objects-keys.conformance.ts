@@ -6,12 +6,12 @@ import type { ObjectStore } from "./port.ts";
 import { all, keysOf, read } from "./objects.testing.ts";
 
 /**
- * Keys of objects, for every `ObjectStore` driver: copies, deletions, lists and invalid keys. `open` returns an empty
- * store that is removed after the test.
+ * Tests keys of objects for every `ObjectStore` driver: copies, deletions, lists and invalid keys. `open` returns an
+ * empty store that is removed after the test.
  */
 export function objectKeysConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
   describe("copy", () => {
-    test("adds a name for the bytes; each name is deleted separately", async (t) => {
+    test("adds a key for the same bytes; each key is deleted separately", async (t) => {
       const store = await open(t);
       await store.put("a/1", Buffer.from("first"));
       await store.put("b/2", Buffer.from("other"));
@@ -30,7 +30,7 @@ export function objectKeysConformance(open: (t: TestContext) => Promise<ObjectSt
   });
 
   describe("delete", () => {
-    test("removes the given keys only; missing ones are fine", async (t) => {
+    test("removes only the given keys and ignores missing ones", async (t) => {
       const store = await open(t);
       for (const key of ["a/1", "a/2", "b"]) await store.put(key, Buffer.from(key));
       await store.delete(["a/1", "absent", "a/1/x", "a", "b"]);
@@ -49,7 +49,7 @@ export function objectKeysConformance(open: (t: TestContext) => Promise<ObjectSt
       assert.deepEqual(await keysOf(store, "a/", "a/3"), []);
     });
 
-    test("is in key order, by prefix and after a key", async (t) => {
+    test("returns keys in order, by prefix and after a key", async (t) => {
       const store = await open(t);
       const word = fc
         .string({ unit: fc.constantFrom("a", "b", "-", ".", "_", "A", "0", "~"), minLength: 1, maxLength: 3 })

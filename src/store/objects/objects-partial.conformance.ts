@@ -7,12 +7,12 @@ import type { ObjectStore } from "./port.ts";
 import { keysOf, pieces, read } from "./objects.testing.ts";
 
 /**
- * Objects that grow by chunks, for every `ObjectStore` driver. `open` returns an empty store that is removed after
+ * Tests objects that grow in chunks for every `ObjectStore` driver. `open` returns an empty store that is removed after
  * the test.
  */
 export function objectPartialConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
   describe("partial uploads", () => {
-    test("grows by chunks of any size, also after another process takes over, and becomes visible when completed", async (t) => {
+    test("grow in chunks of any size, even after another process takes over, and become visible when completed", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(3_000_000);
       await fc.assert(
@@ -40,7 +40,7 @@ export function objectPartialConformance(open: (t: TestContext) => Promise<Objec
       );
     });
 
-    test("keeps the data received before a source error, and passes on the error", async (t) => {
+    test("keep the data received before a source error, and pass on the error", async (t) => {
       const store = await open(t);
       const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
       await assert.rejects(
@@ -57,7 +57,7 @@ export function objectPartialConformance(open: (t: TestContext) => Promise<Objec
       assert.deepEqual(await keysOf(store), []);
     });
 
-    test("can only be continued at its end and completed at its exact size, repeatedly if needed", async (t) => {
+    test("can be continued only at their end and completed only at their exact size, repeatedly if needed", async (t) => {
       const store = await open(t);
       const partial = store.partial("a");
       await partial.append(0, pieces(Buffer.from("12345"), 2));
@@ -75,7 +75,7 @@ export function objectPartialConformance(open: (t: TestContext) => Promise<Objec
       assert.equal((await store.open("empty"))?.size, 0);
     });
 
-    test("disappears when discarded, and does not affect an object with the same key", async (t) => {
+    test("disappear when discarded, and do not affect an object with the same key", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("old"));
       await store.partial("a").append(0, pieces(Buffer.from("new bytes"), 4));

@@ -7,7 +7,7 @@ import { isStoreError } from "../errors.ts";
 import type { ObjectStore } from "./port.ts";
 import { keysOf, read, sha256 } from "./objects.testing.ts";
 
-/** Writes of whole objects, for every driver. `open` returns an empty store that is removed after the test. */
+/** Tests writes of whole objects for every driver. `open` returns an empty store that is removed after the test. */
 export function objectPutConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
   describe("put", () => {
     test("stores bytes and returns their size and sha256", async (t) => {
@@ -22,7 +22,7 @@ export function objectPutConformance(open: (t: TestContext) => Promise<ObjectSto
       }
     });
 
-    test("accepts a stream of any chunk sizes, from a source that reuses its buffer", async (t) => {
+    test("accepts chunks of any size from a source that reuses its buffer", async (t) => {
       const store = await open(t);
       const sizes = [1, 0, 100_000, 262_144, 262_145, 7, 1_000_000, 3];
       const whole: Buffer[] = [];
@@ -44,7 +44,7 @@ export function objectPutConformance(open: (t: TestContext) => Promise<ObjectSto
       assert.equal(Buffer.compare((await read(store, "mail/day/1.eml"))!, bytes), 0);
     });
 
-    test("is visible only when complete, and reads its source with back-pressure", async (t) => {
+    test("makes the object visible only when complete, and applies back-pressure to its source", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("before"));
       let chunks = 0;
@@ -116,7 +116,7 @@ export function objectPutConformance(open: (t: TestContext) => Promise<ObjectSto
       assert.deepEqual(await keysOf(store), ["fits"]);
     });
 
-    test("replaces an existing object, also without durability", async (t) => {
+    test("replaces an existing object, even without durability", async (t) => {
       const store = await open(t);
       for (const text of ["one", "three", "two"])
         await store.put("a/b", Buffer.from(text), { durable: text !== "three" });

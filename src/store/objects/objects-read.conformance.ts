@@ -7,10 +7,10 @@ import * as fc from "fast-check";
 import { isStoreError } from "../errors.ts";
 import type { ObjectStore } from "./port.ts";
 
-/** Reads of objects, for every driver. `open` returns an empty store that is removed after the test. */
+/** Tests reads of objects for every driver. `open` returns an empty store that is removed after the test. */
 export function objectReadConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
   describe("read", () => {
-    test("returns any range like a slice, from independent streams", async (t) => {
+    test("reads any range, like slice(), from independent streams", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(2_500_000);
       await store.put("a", bytes);
@@ -54,7 +54,7 @@ export function objectReadConformance(open: (t: TestContext) => Promise<ObjectSt
       );
     });
 
-    test("a version remains the same as long as the bytes do, and differs for other bytes of the same length", async (t) => {
+    test("the version stays the same while the bytes do, and differs for different bytes of the same length", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(10, 1));
       const version = async () => (await store.open("a"))!.version;
@@ -129,7 +129,7 @@ export function objectReadConformance(open: (t: TestContext) => Promise<ObjectSt
   });
 
   describe("file()", () => {
-    test("is a path at which another program can read the bytes", async (t) => {
+    test("returns a path at which another program can read the bytes", async (t) => {
       const store = await open(t);
       await store.put("a/1", Buffer.from("bytes"));
       assert.equal(readFileSync((await store.file("a/1"))!, "utf8"), "bytes");

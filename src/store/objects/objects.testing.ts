@@ -6,7 +6,7 @@ export const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).
 export const keysOf = async (store: ObjectStore, prefix = "", after?: string) =>
   (await all(store.list(prefix, after))).map(({ key }) => key);
 
-/** The bytes of an object; undefined if it is missing. */
+/** Returns the bytes of an object, or undefined if it is missing. */
 export const read = async (store: ObjectStore, key: string) => (await store.open(key))?.bytes();
 
 export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
@@ -15,7 +15,7 @@ export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return found;
 }
 
-/** The bytes in chunks of this size; the last one may be smaller. */
+/** Yields the bytes in chunks of `size`; the last one may be smaller. */
 export async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }

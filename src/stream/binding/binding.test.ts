@@ -6,7 +6,7 @@ import { createStreamBinding } from "./binding.ts";
 
 const UID = "0".repeat(32);
 
-/** A binding whose services throw `err`, and that has no downloads. */
+/** A binding whose services throw `err` and have no downloads. */
 function bindingOf(err: UserError) {
   const refuse = async () => {
     throw err;
@@ -39,7 +39,7 @@ async function refusal(calling: Promise<unknown>): Promise<[number | string, num
   return [err.code, err.entry.http, err.message];
 }
 
-test("missing resources have the texts of the local simulator", async () => {
+test("errors for missing resources have the messages of the local simulator", async () => {
   const video = bindingOf(streamErrors.videoNotFound({ uid: "x" }));
   for (const [operation, ...args] of [
     ["video/details", "x"],
@@ -67,7 +67,7 @@ test("downloads.delete deletes one download, and rejects one that does not exist
   ]);
 });
 
-test("bad parameters have the texts of the local simulator; other errors are unchanged", async () => {
+test("errors for bad parameters have the messages of the local simulator; other errors are unchanged", async () => {
   const full = streamErrors.quotaExceeded({ used: 1, limit: 1, requested: 1 });
   const { call } = bindingOf(full);
   assert.deepEqual(await refusal(call("videos/list", { before: "2026-01-01", beforeComp: "ne" })), [

@@ -5,7 +5,7 @@ import { systemClock } from "../../kernel/index.ts";
 import type { NewQueueConsumer, QueueStore } from "./index.ts";
 import { ACCOUNT, createFakeWorker, json, OK, startQueues, valueOf } from "./queues.testing.ts";
 
-/** The delivery of messages to workers on every database engine. */
+/** Tests the delivery of messages to workers on every database engine. */
 export function deliveriesConformance(engine: TestEngine): void {
   describe("deliveries", () => {
     async function start(t: TestContext, consumer: Partial<NewQueueConsumer> = {}) {
@@ -23,7 +23,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       return { ...fixture, queue, worker, deliver };
     }
 
-    test("a batch is full, or its first message has waited long enough", async (t) => {
+    test("a batch is delivered when it is full or its first message has waited long enough", async (t) => {
       const { messages, queue, worker, deliver } = await start(t, { batchSize: 2, maxWaitMs: 300 });
       deliver();
       const sent = Date.now();
@@ -37,7 +37,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       rest.answer(OK);
     });
 
-    test("individual decisions precede those about the batch, which precede the outcome", async (t) => {
+    test("decisions about messages override those about the batch, which override the outcome", async (t) => {
       const { messages, queue, worker, deliver } = await start(t, { batchSize: 4 });
       await messages.send(queue, [json("ack"), json("retry"), json("rest"), json("more")]);
       deliver();
@@ -58,7 +58,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       third.answer(OK);
     });
 
-    test("a batch whose worker could not be started is delivered again without counting", async (t) => {
+    test("a batch whose worker could not be started is redelivered without counting an attempt", async (t) => {
       const { messages, queue, worker, deliver } = await start(t, { maxRetries: 0 });
       await messages.send(queue, [json("kept")]);
       deliver();
@@ -71,7 +71,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       answer(OK);
     });
 
-    test("at most max_concurrency batches run at once, all in the same process", async (t) => {
+    test("at most max_concurrency batches run concurrently, all in the same process", async (t) => {
       const { messages, queue, worker, deliver, another } = await start(t, { batchSize: 1, maxConcurrency: 2 });
       deliver(undefined, { alone: false });
       deliver(await another(), { alone: false });
@@ -104,7 +104,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       (await worker.next()).answer(OK);
     });
 
-    test("another process takes over when the lease of a dead one has expired", async (t) => {
+    test("another process takes over when the lease of a crashed one has expired", async (t) => {
       const { messages, queue, db, worker, deliver, another } = await start(t);
       await messages.send(queue, [json("survivor")]);
       const dead = Date.now() + 400;
@@ -114,7 +114,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       }>();
       await db.write(tables.updateTable("queue_consumers").set({ owner: "dead", owner_until: dead }));
       await db.write(tables.updateTable("queue_messages").set({ token: "dead", due_at: dead, attempts: 1 }));
-      // SQLite is used by one process at a time, which ends the leases of its earlier run.
+      // Only one process at a time uses SQLite, and it ends the leases of its earlier run.
       const alone = engine.name === "sqlite";
       deliver(alone ? undefined : await another());
       const { batch, answer } = await worker.next();

@@ -6,7 +6,7 @@ import { ACCOUNT, json, refused, startQueues, valueOf } from "./queues.testing.t
 
 const SCOPE = (t: TestContext) => ({ after: (end: () => Promise<void>) => t.after(end) });
 
-/** Queues, their consumers, and pulled messages on every database engine. */
+/** Tests queues, their consumers, and pulled messages on every database engine. */
 export function queuesConformance(engine: TestEngine): void {
   describe("queues", () => {
     const start = (t: TestContext) => startQueues(engine, SCOPE(t));
@@ -26,7 +26,7 @@ export function queuesConformance(engine: TestEngine): void {
       await assert.rejects(queues.delete(ACCOUNT, one.id), refused("queueMissing"));
     });
 
-    test("only one of many concurrent requests creates a queue, and ensure() finds it", async (t) => {
+    test("only one of many concurrent requests creates the queue; ensure() returns it", async (t) => {
       const { queues } = await start(t);
       const results = await Promise.allSettled(Array.from({ length: 8 }, () => queues.create(ACCOUNT, "jobs")));
       assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
@@ -52,7 +52,7 @@ export function queuesConformance(engine: TestEngine): void {
       );
     });
 
-    test("lists by name in pages, also only given names; an update changes only what it names", async (t) => {
+    test("lists queues by name in pages, or only given names; an update changes only the given fields", async (t) => {
       const { queues } = await start(t);
       for (const name of ["c", "a", "b"]) await queues.create(ACCOUNT, name, { deliveryDelay: 3 });
       const { items, total } = await queues.list(ACCOUNT, { page: 2, perPage: 2 });
@@ -66,7 +66,7 @@ export function queuesConformance(engine: TestEngine): void {
       await assert.rejects(queues.update("b".repeat(32), id, {}), refused("queueMissing"));
     });
 
-    test("a queue has one consumer, whose dead letter queue is created; a removed worker consumes nothing", async (t) => {
+    test("a queue has one consumer, whose dead letter queue is created; a removed worker is no longer a consumer", async (t) => {
       const { queues } = await start(t);
       const { id } = await queues.create(ACCOUNT, "jobs");
       const made = await queues.addConsumer(ACCOUNT, id, { type: "worker", script: "w", deadLetterQueue: "dead" });
@@ -124,7 +124,7 @@ export function queuesConformance(engine: TestEngine): void {
       assert.deepEqual([late.acknowledged, Object.keys(late.warnings).length], [0, 1]);
     });
 
-    test("are delivered after their delay: of the message, else of the queue", async (t) => {
+    test("are delivered after their own delay or, without one, that of the queue", async (t) => {
       const { messages, queue, pull, clock } = await start(t);
       await messages.send({ ...queue, deliveryDelay: 10 }, [json("queue"), json("own", 5), json("now", 0)]);
       assert.deepEqual((await pull()).map(valueOf), ["now"]);
@@ -134,7 +134,7 @@ export function queuesConformance(engine: TestEngine): void {
       assert.deepEqual((await pull()).map(valueOf), ["queue"]);
     });
 
-    test("are retried after a delay, then moved to the dead letter queue with a new retention", async (t) => {
+    test("are retried after a delay, then moved to the dead letter queue with a new retention period", async (t) => {
       const { messages, queues, queue, pull, clock } = await start(t, { maxRetries: 1, deadLetterQueue: "dead" });
       await messages.send(queue, [json("bad")]);
       const [first] = await pull();
@@ -151,7 +151,7 @@ export function queuesConformance(engine: TestEngine): void {
       );
     });
 
-    test("whose leases all expired are moved too, and without a dead letter queue deleted", async (t) => {
+    test("are also moved if all their leases expired, and deleted if there is no dead letter queue", async (t) => {
       const { messages, queue, pull, clock } = await start(t, { maxRetries: 0 });
       await messages.send(queue, [json("bad")]);
       assert.equal((await pull({ visibilityMs: 1000 })).length, 1);
@@ -160,7 +160,7 @@ export function queuesConformance(engine: TestEngine): void {
       assert.deepEqual(await messages.peek(queue, 10), []);
     });
 
-    test("expire after the retention of the queue, in a paused queue too", async (t) => {
+    test("expire after the retention period, even in a paused queue", async (t) => {
       const { messages, queues, queue, clock, pull } = await start(t);
       const kept: Queue = await queues.update(ACCOUNT, queue.id, { settings: { retention: 60, deliveryPaused: true } });
       await messages.send(kept, [json("old")]);

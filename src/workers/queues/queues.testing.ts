@@ -47,7 +47,7 @@ export const refused = (kind: string) => (error: UserError) => {
 
 export const OK: QueueOutcome = { outcome: "ok", started: true, ackAll: false, acks: [], retries: [] };
 
-/** A worker whose batches the test takes one by one and answers. */
+/** A fake worker. The test takes its batches one by one and ends them. */
 export function createFakeWorker() {
   const waiting: { batch: QueueBatch; answer: (outcome: QueueOutcome) => void }[] = [];
   let arrived = Promise.withResolvers<void>();
@@ -60,7 +60,7 @@ export function createFakeWorker() {
     get waiting() {
       return waiting.length;
     },
-    /** Resolves with the next batch, and the function that ends it. */
+    /** Resolves with the next batch and a function that ends it. */
     async next() {
       for (; waiting.length === 0; await arrived.promise) arrived = Promise.withResolvers();
       return waiting.shift()!;

@@ -111,7 +111,7 @@ onEveryDatabase((engine) =>
         .filter(({ event }) => event.kind === "queue")
         .flatMap(({ logs }) => JSON.parse(String(logs[0]?.message[0])) as Seen[]);
 
-    /** Resolves with the received messages as soon as there are this many. */
+    /** Resolves with the received messages once there are `count` of them. */
     async function received(count: number): Promise<Seen[]> {
       for (;;) {
         const next = heard.promise;

@@ -6,7 +6,7 @@ import { start } from "./sending-api.testing.ts";
 
 onEveryDatabase((engine) => {
   for (const product of ["routing", "sending"])
-    test(`the older ${product} suppression paths of an account and a zone show the same list`, async (t) => {
+    test(`the older ${product} suppression paths of an account and a zone return the same list`, async (t) => {
       const { call, suppressions, zone, clock } = await start(t, engine);
       const base = `/accounts/${TEST_ACCOUNT}/email/${product}/suppression`;
       const ofZone = `/zones/${zone.id}/email/${product}/suppression`;

@@ -57,7 +57,7 @@ describe("queue operations", () => {
   const create = async (name: string, more = {}): Promise<string> =>
     (await ok("post", "", { body: { queue_name: name, ...more } })).queue_id;
 
-  it("create, get, change and delete a queue", async () => {
+  it("creates, gets, changes and deletes a queue", async () => {
     const id = await create("jobs", { settings: { delivery_delay: 5 }, jurisdiction: "eu" });
     const queue = await ok("get", `/${id}`);
     assert.deepEqual(
@@ -72,7 +72,7 @@ describe("queue operations", () => {
     );
     const changed = await ok("patch", `/${id}`, { body: { settings: { delivery_paused: true } } });
     assert.deepEqual([changed.settings.delivery_paused, changed.settings.delivery_delay], [true, 5]);
-    // Clients send a whole queue back.
+    // Clients send back the whole queue.
     assert.equal((await ok("put", `/${id}`, { body: { ...changed, queue_name: "renamed" } })).queue_name, "renamed");
     assert.deepEqual(await fails("post", "", { queue_name: "renamed" }), [409, 11009]);
     assert.deepEqual(await fails("post", "", { queue_name: "-" }), [400, 11003]);
@@ -81,7 +81,7 @@ describe("queue operations", () => {
     assert.deepEqual(await fails("get", `/${id}`), [404, 11000]);
   });
 
-  it("list in pages, and only the given names", async () => {
+  it("lists queues in pages, and only the requested names", async () => {
     for (const name of ["l1", "l2", "l3"]) await create(name);
     const { body } = await api.call("get", BASE, { query: { page: 2, per_page: 2 } });
     assert.deepEqual([body.result.length, body.result_info.total_count, body.result_info.page], [1, 3, 2]);
@@ -93,7 +93,7 @@ describe("queue operations", () => {
     assert.deepEqual((await ok("get", "", { query: { page: 9 } })) as unknown[], []);
   });
 
-  it("a worker and an HTTP pull consumer, one per queue", async () => {
+  it("a queue has one consumer, either a worker or HTTP pull", async () => {
     const id = await create("consumed");
     const body = { type: "worker", script_name: "w", settings: { batch_size: 7, max_concurrency: null } };
     const made = await ok("post", `/${id}/consumers`, { body });
@@ -167,7 +167,7 @@ describe("queue operations", () => {
     assert.deepEqual(await fails("post", `/${id}/messages`, { body: "x".repeat(128_000) }), [413, 11008]);
   });
 
-  it("a purge deletes all messages and must be confirmed", async () => {
+  it("a purge must be confirmed, and deletes all messages", async () => {
     const id = await create("purged");
     await ok("post", `/${id}/messages`, { body: { body: 1 } });
     assert.deepEqual(await fails("post", `/${id}/purge`, {}), [400, 11014]);

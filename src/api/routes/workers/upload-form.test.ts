@@ -260,7 +260,7 @@ describe("metadata of an upload", () => {
     assert.match(await refusal(withMetadata({ containers: [{ class_name: "A" }] })), /Containers/);
   });
 
-  test("reads static assets, also without a main module", async () => {
+  test("reads static assets, even without a main module", async () => {
     const config = {
       html_handling: "none",
       not_found_handling: "404-page",

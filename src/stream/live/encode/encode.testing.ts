@@ -236,14 +236,14 @@ export const ZERO_DELAY = [...X264, "-bf", "0"];
 /** Fails the test if something is encoded. */
 export const none: Pick<MediaTools, "live"> = { live: () => assert.fail("something was encoded") };
 
-/** Asserts that both lists have the same times, each within this many seconds. */
+/** Asserts that both lists have the same times, within a tolerance in seconds. */
 export const near = (actual: readonly number[], expected: readonly number[], within: number) => {
   assert.equal(actual.length, expected.length);
   for (const [i, time] of actual.entries())
     assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
 };
 
-/** The packets of a later round of an endless publisher, which repeats the same packets with later times. */
+/** Packets of a later round of a publisher that repeats the same packets endlessly with later times. */
 export const again = (packets: readonly MediaPacket[], round: number, seconds: number) =>
   packets.map((packet) => ({
     ...packet,
@@ -251,7 +251,7 @@ export const again = (packets: readonly MediaPacket[], round: number, seconds: n
     pts: packet.pts + round * seconds * 1_000_000,
   }));
 
-/** Encoders that never read or write anything. */
+/** Encoders that never read or write. */
 export function hanging() {
   const fails: ((err: Error) => void)[] = [];
   const tools: Pick<MediaTools, "live"> = {

@@ -6,7 +6,7 @@ import { picture } from "../hub/hub.testing.ts";
 import { openEncoding, packetsOf, shownTimes, ZERO_DELAY, again, hanging } from "./encode.testing.ts";
 
 test(
-  "a hung encoder does not block the broadcast; if its queue grows too long or it lags too long, it restarts with fewer renditions",
+  "a hung encoder does not block the broadcast; if its queue grows too long or it lags too long, it is restarted with fewer renditions",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(
@@ -24,7 +24,7 @@ test(
     for (let round = 1; round < 5; round++) encoding.send(again(packets, round, 2));
     assert.equal(encoding.runs.length, 2);
     encoding.clock.advance(6500);
-    // The lag is detected at a packet; the next key frame begins the run.
+    // The lag is detected when a packet arrives; the next key frame starts a new run.
     encoding.send(again(packets, 5, 2));
     assert.deepEqual(
       encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),

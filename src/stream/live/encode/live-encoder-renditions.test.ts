@@ -16,7 +16,7 @@ import {
 
 const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2"];
 
-describe("runs", needsFfmpeg, () => {
+describe("encoder runs", needsFfmpeg, () => {
   for (const [name, video] of [
     ["without B-frames", ZERO_DELAY],
     ["with B-frames", B_FRAMES],
@@ -65,7 +65,7 @@ describe("runs", needsFfmpeg, () => {
         );
     });
 
-    test(`encode smaller renditions, ${name}: the same frames, key frames at the same times`, async (t) => {
+    test(`encode smaller renditions, ${name}: the same frames, with key frames at the same times`, async (t) => {
       const { tracks, packets } = await packetsOf(
         await clip({ size: "640x480", fps: "30000/1001", video: [...video] }),
         { round: 1000 },
@@ -184,7 +184,7 @@ describe("runs", needsFfmpeg, () => {
     });
   }
 
-  test("keep a gap of nine seconds in H.264 and Opus: frames at their times, and silence between", async (t) => {
+  test("keep a gap of nine seconds in H.264 and Opus: frames at their times, with silence in between", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", seconds: 2, video: ZERO_DELAY, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
       { round: 1000 },

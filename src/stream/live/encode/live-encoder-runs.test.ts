@@ -5,8 +5,8 @@ import { openTools } from "../../media/media.testing.ts";
 import type { LiveMedia } from "../../media/port.ts";
 import { keysOf, openEncoding, packetsOf, shownTimes, until, ZERO_DELAY, none, near, again } from "./encode.testing.ts";
 
-describe("runs", needsFfmpeg, () => {
-  test("continue the source when the encoder is killed; the next key frame begins a run with a new encoder, and finally without one", async (t) => {
+describe("encoder runs", needsFfmpeg, () => {
+  test("continue with the source when the encoder is killed; the next key frame begins a run with a new encoder, and finally without one", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
       { round: 1000 },
@@ -54,7 +54,7 @@ describe("runs", needsFfmpeg, () => {
 });
 
 test(
-  "changed tracks begin another run; above the encoder limit only the source is offered, with a note",
+  "changed tracks start another run; above the encoder limit only the source is offered, with a note",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(
@@ -85,7 +85,7 @@ test(
   },
 );
 
-test("an encoding that begins in mid-session has its own time zero, and ends on request", needsFfmpeg, async (t) => {
+test("an encoding that starts mid-session has its own time zero and ends on request", needsFfmpeg, async (t) => {
   const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
     round: 1000,
   });
@@ -113,7 +113,7 @@ test("an encoding that begins in mid-session has its own time zero, and ends on 
   assert.equal(encoding.runs.length, 1);
 });
 
-test("audio alone makes an audio-only run", needsFfmpeg, async (t) => {
+test("audio alone produces an audio-only run", needsFfmpeg, async (t) => {
   const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
     round: 1000,
   });

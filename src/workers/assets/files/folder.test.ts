@@ -21,7 +21,7 @@ const kind = (wanted: string) => (err: UserError) => (assert.equal(err.kind, wan
 const pathsIn = (folder: string) => listFolder(folder).assets.map(({ path }) => path);
 
 describe("assets directory", () => {
-  it("lists files in order of their paths, without rule files and ignored files", (t) => {
+  it("lists files sorted by path, without rule files and ignored files", (t) => {
     const folder = makeFolder(t, {
       "index.html": "",
       ".well-known/x": "",
@@ -48,7 +48,7 @@ describe("assets directory", () => {
       assert.equal(fileAt(folder, path, none), undefined, path);
   });
 
-  it("finds no file outside the directory or by another spelling of its path", (t) => {
+  it("finds no file outside the directory or by a non-canonical path", (t) => {
     const parent = makeFolder(t, { "secret.txt": "secret", "public/a/b.txt": "b" });
     const folder = join(parent, "public");
     const none = () => false;
@@ -108,7 +108,7 @@ describe(".assetsignore", () => {
 });
 
 describe("content types", () => {
-  it("adds the character set to text", () => {
+  it("adds charset=utf-8 to text types", () => {
     assert.deepEqual(["a.html", "a.JS", "a.png", "a.json", "a", ".html", "a.unknown", "dir.css/a"].map(contentTypeOf), [
       "text/html; charset=utf-8",
       "text/javascript; charset=utf-8",

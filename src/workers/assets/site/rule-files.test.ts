@@ -54,7 +54,7 @@ describe("_redirects", () => {
 });
 
 describe("_headers", () => {
-  it("reads headers of each source; equal names are joined", () => {
+  it("reads the headers of each source and joins values of the same name", () => {
     const { rules, problems } = parseHeaders(
       "/a/*\n  X-A: 1\n  x-a: 2\n  ! Cache-Control\n\nhttps://:host.example/b\n  Link: <a>; rel=x:y\n",
     );
@@ -82,7 +82,7 @@ describe("_headers", () => {
   });
 });
 
-describe("sources of rules", () => {
+describe("rule sources", () => {
   it("match wildcards, placeholders and hosts", () => {
     const values = (source: string, host: string, path: string) => {
       const captured = compileRule(source)!.match(host, path);
@@ -97,7 +97,7 @@ describe("sources of rules", () => {
     assert.equal(compileRule("/:a/:a"), undefined);
   });
 
-  it("values are filled in once and never interpreted", () => {
+  it("insert values once and never interpret them", () => {
     assert.equal(
       fillIn(
         "/:a/:ab/:b",
@@ -121,7 +121,7 @@ describe("run_worker_first", () => {
     assert.notEqual(reason(Array.from({ length: 101 }, (_, i) => `/p${i}`)), undefined);
   });
 
-  it("a star matches any text", () => {
+  it("an asterisk matches any text", () => {
     assert.deepEqual(
       (
         [

@@ -28,7 +28,7 @@ interface Answer {
   body: string;
 }
 
-/** Serves files by path; requests that are for the worker get the status 299. */
+/** Serves files by path. Requests for the worker get status 299. */
 async function start(
   t: TestContext,
   files: Record<string, string>,
@@ -117,7 +117,7 @@ describe("asset site", () => {
     assert.equal((await get("/b", { method: "POST" })).status, 299);
   });
 
-  it("run_worker_first reverses the order, for all paths or for patterns", async (t) => {
+  it("run_worker_first runs the worker before assets, for all paths or for patterns", async (t) => {
     const files = { "/a": "1", "/api/x": "2", "/api/docs/y": "3" };
     const always = await start(t, files, { config: { runWorkerFirst: true } });
     assert.equal((await always("/a")).status, 299);
@@ -128,7 +128,7 @@ describe("asset site", () => {
     );
   });
 
-  it("a navigation gets the page of a single-page application, another request the worker", async (t) => {
+  it("a navigation gets the single-page application; other requests reach the worker", async (t) => {
     const get = await start(t, { "/index.html": "app" }, { config: { notFoundHandling: "single-page-application" } });
     assert.equal((await get("/deep/link", { headers: { "sec-fetch-mode": "navigate" } })).body, "app");
     assert.equal((await get("/deep/link")).status, 299);

@@ -49,7 +49,7 @@ async function start(engine: TestEngine, t: TestContext) {
     for await (const { key } of objects.list("assets/")) keys.push(key);
     return keys;
   };
-  /** Uploads all files and returns the manifest. */
+  /** Uploads all files and returns the id of their manifest. */
   async function upload(account: string, files: Record<string, string>): Promise<string> {
     const { token, buckets } = await assets.begin(account, manifestOf(files));
     const byHash = new Map(Object.values(files).map((content) => [hashOf(content), content]));
@@ -65,7 +65,7 @@ async function start(engine: TestEngine, t: TestContext) {
     }
     return assets.completed(account, completion!);
   }
-  /** Assigns a manifest to a new version, whose row it creates. */
+  /** Assigns a manifest to a new version, and creates the row of that version. */
   const attach = (id: string, account: string, manifestId: string) =>
     db.transaction<ScriptsTables, void>(async (tx) => {
       await tx.insertInto("worker_versions").values(versionRow(id, account)).execute();
@@ -97,10 +97,10 @@ const versionRow = (id: string, account: string): ScriptsTables["worker_versions
   has_assets: 1,
 });
 
-/** Behavior of asset uploads on every database engine. */
+/** Tests asset uploads on every database engine. */
 export function assetsConformance(engine: TestEngine): void {
   describe("assets", () => {
-    test("a session lists each missing file once; the last upload completes it", async (t) => {
+    test("a session lists each missing file once, and the last upload completes it", async (t) => {
       const { assets } = await start(engine, t);
       const files = { "/a.html": "a", "/b.html": "b", "/copy.html": "a" };
       const { token, buckets } = await assets.begin(A, manifestOf(files));
@@ -123,7 +123,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.equal((await assets.begin(B, manifestOf({ "/a.html": "a" }))).buckets.length, 1);
     });
 
-    test("rejects a file that the manifest does not announce", async (t) => {
+    test("rejects a file that the manifest does not contain", async (t) => {
       const { assets, stored } = await start(engine, t);
       const { token } = await assets.begin(A, manifestOf({ "/a.html": "a" }));
       const session = assets.sessionOf(token)!;
@@ -132,7 +132,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.deepEqual(await stored(), []);
     });
 
-    test("rejects other content for a hash that the account has uploaded", async (t) => {
+    test("rejects different content for a hash that the account has already uploaded", async (t) => {
       const { assets, upload, stored } = await start(engine, t);
       const hash = hashOf("a");
       await upload(A, { "/a.html": "a" });
@@ -144,7 +144,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.equal((await stored()).length, 1);
     });
 
-    test("stores equal content once for all hashes, paths and versions", async (t) => {
+    test("stores identical content once for all hashes, paths and versions", async (t) => {
       const { assets, stored, upload, attach, db } = await start(engine, t);
       await attach("v1", A, await upload(A, { "/a.html": "a" }));
       const other = "0123456789abcdef0123456789abcdef";
@@ -175,7 +175,7 @@ export function assetsConformance(engine: TestEngine): void {
       await assert.rejects(attach("v1", B, id), kind("incomplete"));
     });
 
-    test("tokens expire after an hour and cannot be changed", async (t) => {
+    test("tokens expire after an hour and cannot be forged", async (t) => {
       const { assets, clock } = await start(engine, t);
       const { token } = await assets.begin(A, manifestOf({ "/a.html": "a" }));
       const [header, , signature] = token.split(".");
@@ -187,7 +187,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.equal(assets.sessionOf(token), undefined);
     });
 
-    test("the sweep deletes what no version uses, after a day", async (t) => {
+    test("the sweep deletes unused manifests, files and objects after a day", async (t) => {
       const { assets, clock, stored, upload, attach, detach } = await start(engine, t);
       await attach("v1", A, await upload(A, { "/kept.html": "kept", "/old.html": "old" }));
       await attach("v2", A, await upload(A, { "/kept.html": "kept" }));
@@ -200,7 +200,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.deepEqual((await assets.begin(A, manifestOf({ "/kept.html": "kept" }))).buckets, []);
     });
 
-    test("the sweep keeps files of a session that has just begun", async (t) => {
+    test("the sweep keeps the files of a new session", async (t) => {
       const { assets, clock, stored, upload } = await start(engine, t);
       await upload(A, { "/a.html": "a" });
       clock.advance(25 * HOUR);

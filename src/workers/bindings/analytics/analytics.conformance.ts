@@ -10,7 +10,7 @@ const START = Date.parse("2026-11-20T12:00:00Z");
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-/** Behavior of Analytics Engine datasets on every database engine. */
+/** Tests Analytics Engine datasets on every database engine. */
 export function analyticsConformance(engine: TestEngine): void {
   describe("Analytics Engine", () => {
     let open: (limits?: Partial<AnalyticsLimits>) => Analytics;
@@ -41,7 +41,7 @@ export function analyticsConformance(engine: TestEngine): void {
       (JSON.parse((await of.query(account, sql)).text) as { data: Record<string, unknown>[] }).data;
     const refused = (kind: string) => (error: UserError) => (assert.equal(error.kind, kind, String(error)), true);
 
-    it("a point has all columns; absent values are empty and 0", async () => {
+    it("a point has all columns; missing values are empty or 0", async () => {
       await write("é", ["a", 'quote " and \\ and 漢字', "\0"], [1.5, -2]);
       const [row] = await data("SELECT * FROM events");
       assert.equal(Object.keys(row!).length, 44);
@@ -53,7 +53,7 @@ export function analyticsConformance(engine: TestEngine): void {
       assert.deepEqual([row!["double1"], row!["double2"], row!["double20"]], [1.5, -2, 0]);
     });
 
-    it("points are separate for each account and dataset; SHOW TABLES lists datasets", async () => {
+    it("points are separate by account and dataset; SHOW TABLES lists datasets", async () => {
       await write("a");
       await write("b", [], [], "other");
       const stranger = "f".repeat(32);
@@ -63,7 +63,7 @@ export function analyticsConformance(engine: TestEngine): void {
       await assert.rejects(data("SELECT 1 FROM missing"), refused("invalidQuery"));
     });
 
-    it("aggregates by group, over several pages", async () => {
+    it("aggregates by group across several pages", async () => {
       const writes: Promise<void>[] = [];
       for (let i = 0; i < 2500; i++) {
         if (i % 500 === 0) clock.advance(MINUTE);
@@ -118,12 +118,12 @@ export function analyticsConformance(engine: TestEngine): void {
       assert.deepEqual(await data("SELECT blob1, count() AS n FROM events GROUP BY blob1 HAVING n > 500"), []);
     });
 
-    it("selects ranges of time to the second", async () => {
+    it("selects time ranges to the second", async () => {
       for (const index of ["a", "b", "c"]) {
         await write(index);
         clock.advance(DAY);
       }
-      // Written three, two and one day before now.
+      // Written three days, two days and one day ago.
       const found = async (where: string) =>
         (await data(`SELECT index1 FROM events WHERE ${where} ORDER BY timestamp`))
           .map(({ index1 }) => index1)
@@ -156,7 +156,7 @@ export function analyticsConformance(engine: TestEngine): void {
       assert.deepEqual(await data("SHOW TABLES"), [{ dataset: "events" }]);
     });
 
-    it("limits datasets, rows, groups, kept values, time and concurrent queries", async () => {
+    it("limits datasets, rows, groups, stored values, time and concurrent queries", async () => {
       analytics = open({ datasets: 1, rows: 5, values: 5, queryMs: 0, queriesPerAccount: 1 });
       await Promise.all(Array.from({ length: 6 }, (_, i) => write(`i${i}`, [], [i])));
       await assert.rejects(write("x", [], [], "second"), refused("tooManyDatasets"));

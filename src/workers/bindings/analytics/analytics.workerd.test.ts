@@ -60,7 +60,7 @@ test("writeDataPoint() in a worker", async (t) => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   const run = async (name: string) => (await fetch(url, { method: "POST", body: name })).text();
-  /** The points that a call writes, which continues after its response. */
+  /** Returns the points that a call writes. Writing continues after the response. */
   async function points(name: string, count = 1): Promise<unknown[]> {
     written.length = 0;
     const { promise: all, resolve } = Promise.withResolvers<void>();

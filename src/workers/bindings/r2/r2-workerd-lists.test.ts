@@ -32,7 +32,7 @@ const conversations = `
 describe("R2 through workerd", () => {
   const { converse } = openR2Worker(conversations, ["five", "six"]);
 
-  test("list: pages, prefixes, delimiters, metadata", async () => {
+  test("list returns pages, prefixes, delimiters and metadata", async () => {
     const { shown, ...rest } = await converse("lists", "five");
     assert.deepEqual(rest, {
       all: [["B", "a/1", "a/2", "b", "c", "é", "🙂"], false, []],
@@ -56,7 +56,7 @@ describe("R2 through workerd", () => {
     );
   });
 
-  test("splits a list that is too large for one response into more pages", async () => {
+  test("splits a list that is too large for one response into several pages", async () => {
     const { pages, seen } = await converse("longList", "six");
     assert.equal(seen, 120);
     assert.ok(pages > 1, `${pages} pages`);

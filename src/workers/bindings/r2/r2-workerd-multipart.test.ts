@@ -37,7 +37,7 @@ const conversations = `
 describe("R2 through workerd", () => {
   const { converse } = openR2Worker(conversations, ["seven"]);
 
-  test("multipart: create, resume, upload, complete, abort, and rejections", async () => {
+  test("creates, resumes, uploads, completes and aborts multipart uploads, and rejects invalid calls", async () => {
     const { parts, before, object, head, around, aroundRange, suffix, whole, failures, small } = await converse(
       "multipart",
       "seven",

@@ -87,7 +87,7 @@ const conversations = `
 describe("R2 through workerd", () => {
   const { converse } = openR2Worker(conversations, ["one", "two", "three", "four", "eight"]);
 
-  test("put, get and head with all metadata", async () => {
+  test("put, get and head preserve all metadata", async () => {
     const { put, head, got, text, headers, absent } = await converse("basics", "one");
     const metadata = {
       httpMetadata: {
@@ -130,7 +130,7 @@ describe("R2 through workerd", () => {
     assert.deepEqual(absent, [null, null]);
   });
 
-  test("values of every type, and every method to read one", async () => {
+  test("accepts values of every type, and returns them by every read method", async () => {
     assert.deepEqual(await converse("kinds", "two"), {
       text: "text",
       nothing: "",
@@ -148,7 +148,7 @@ describe("R2 through workerd", () => {
     });
   });
 
-  test("ranges", async () => {
+  test("reads ranges", async () => {
     assert.deepEqual(await converse("ranges", "two"), {
       offset: ["789", { offset: 7, length: 3 }],
       length: ["01", { offset: 0, length: 2 }],
@@ -167,7 +167,7 @@ describe("R2 through workerd", () => {
     });
   });
 
-  test("conditions, as an object and as headers", async () => {
+  test("evaluates conditions, given as an object or as headers", async () => {
     const yes = ["GetResult", "1", true];
     const no = ["HeadResult", null, true];
     assert.deepEqual(await converse("conditions", "three"), {
@@ -179,7 +179,7 @@ describe("R2 through workerd", () => {
     });
   });
 
-  test("checksums", async () => {
+  test("stores and verifies checksums", async () => {
     const sum = (algorithm: string) => createHash(algorithm).update("value").digest("hex");
     const md5 = sum("md5");
     const all = { sha1: sum("sha1"), sha256: sum("sha256"), sha384: sum("sha384"), sha512: sum("sha512"), md5 };
@@ -198,7 +198,7 @@ describe("R2 through workerd", () => {
     assert.equal(other, null);
   });
 
-  test("delete one and many", async () => {
+  test("deletes one object or many", async () => {
     const { left, failures } = await converse("deletes", "four");
     assert.deepEqual(left, ["d"]);
     assert.deepEqual(failures, [
@@ -208,7 +208,7 @@ describe("R2 through workerd", () => {
     ]);
   });
 
-  test("limits, also for a body that is still arriving", async () => {
+  test("enforces limits, even while a body is still arriving", async () => {
     assert.deepEqual(await converse("limits", "eight"), [
       ...["put", "get", "head", "createMultipartUpload"].map(
         (method) => `Error: ${method}: The specified object name is not valid. (10020)`,

@@ -47,7 +47,7 @@ const conversations = `
 describe("R2 through workerd", () => {
   const { converse, fetch, blobs } = openR2Worker(conversations, ["nine", "ten"]);
 
-  test("50 MiB are streamed in, out, from inside the worker, and from bucket to bucket", async () => {
+  test("streams 50 MiB in, out, from inside the worker, and between buckets", async () => {
     const bytes = randomBytes(50 * MiB);
     const put = await converse("streamIn", "nine", { method: "PUT", body: bytes });
     assert.deepEqual([put.size, put.etag], [50 * MiB, createHash("md5").update(bytes).digest("hex")]);

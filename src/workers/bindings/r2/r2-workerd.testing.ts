@@ -9,7 +9,7 @@ import type { WorkerScript } from "../../scripts/script.ts";
 import { r2Migrations } from "./r2-table.ts";
 import { createR2Service, type R2Service } from "./service.ts";
 
-// Shared by all conversations: `show` and `failure` make results comparable as JSON.
+// Shared by all conversations. `show` and `failure` make results comparable as JSON.
 const PRELUDE = `
 const show = (object) => object && {
   type: object.constructor.name, key: object.key, version: object.version, size: object.size, etag: object.etag, httpEtag: object.httpEtag,
@@ -38,13 +38,13 @@ interface R2Worker {
   converse(name: string, bucket: string, init?: RequestInit): Promise<any>;
   /** Calls the worker's fetch handler: `/<conversation>/<bucket>`. */
   fetch: RunningWorkerd["fetch"];
-  /** Every stored blob of every bucket. */
+  /** All stored blobs of all buckets. */
   blobs(): Promise<string[]>;
 }
 
 /**
- * Registers the start and end of one workerd with these buckets. Call it inside a `describe`. `conversations`: methods
- * of a JavaScript object, `async name(bucket, request) { ... }`; they may use `show`, `failure` and `metadata`.
+ * Registers hooks that start and stop one workerd with these buckets. Call it inside a `describe`. `conversations` are
+ * methods of a JavaScript object, `async name(bucket, request) { ... }`; they may use `show`, `failure` and `metadata`.
  */
 export function openR2Worker(conversations: string, buckets: string[]): R2Worker {
   let folder: string;

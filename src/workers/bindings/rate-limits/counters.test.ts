@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { createManualClock } from "../../../kernel/index.ts";
 import { createRateLimitCounters } from "./counters.ts";
 
-const START = 1_700_000_040_000; // The beginning of a minute.
+const START = 1_700_000_040_000; // The start of a minute.
 const simple = { limit: 2, period: 60 } as const;
 const call = { account: "a", namespace: "1", key: "k", simple };
 
-test("counts to the limit in each period", () => {
+test("counts up to the limit in each period", () => {
   const clock = createManualClock(START);
   const { count } = createRateLimitCounters(clock);
   assert.deepEqual([count(call), count(call), count(call)], [true, true, false]);
@@ -32,14 +32,14 @@ test("counts each account, namespace, key and period separately", () => {
     assert.deepEqual([count(other), count(other), count(other)], [true, true, false]);
 });
 
-test("bindings with the same namespace and different limits share their count", () => {
+test("bindings with the same namespace and different limits share their counts", () => {
   const { count } = createRateLimitCounters(createManualClock(START));
   assert.deepEqual([count(call), count(call)], [true, true]);
   const wider = { ...call, simple: { limit: 3, period: 60 } as const };
   assert.deepEqual([count(wider), count(wider), count(call)], [true, false, false]);
 });
 
-test("forgets the oldest key of an account at its maximum, not keys of other accounts", () => {
+test("evicts the oldest key of an account that reaches its maximum, but no keys of other accounts", () => {
   const { count } = createRateLimitCounters(createManualClock(START), { mostKeys: 3 });
   const once = { limit: 1, period: 60 } as const;
   const by = (account: string, key: string) => count({ account, namespace: "1", key, simple: once });

@@ -445,7 +445,7 @@ test(".wrangler/deploy/config.json replaces the configuration, unless --config i
   );
 });
 
-test("a worker may consist of assets only; their fields are checked", async (t) => {
+test("a worker may have only assets; their fields are checked", async (t) => {
   const only = { name: "site", compatibility_date: DATE, assets: { directory: "./public" } };
   const root = await folder(t, { "wrangler.json": JSON.stringify(only), "public/index.html": "" });
   const project = await read(root);

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { abortMessage, createMessageReader } from "./rpc-messages.ts";
 
-/** A message of this kind: one segment with the root pointer, the union, and more words; or an additional segment. */
+/**
+ * Builds a message of this kind: a segment with the root pointer, the union and further words, and optionally more
+ * segments.
+ */
 function message(kind: number, { words = 4, segments = 1, offset = 0 } = {}): Buffer {
   const table = Math.ceil((1 + segments) / 2) * 8;
   const bytes = Buffer.alloc(table + (2 + offset + words * segments) * 8);
@@ -23,7 +26,7 @@ function read(chunks: Iterable<Buffer>): string {
   return seen;
 }
 
-test("counts calls and answers, wherever the stream is split", () => {
+test("counts calls and returns, however the stream is split", () => {
   const stream = Buffer.concat([
     message(BOOTSTRAP),
     message(CALL, { words: 300 }),

@@ -11,12 +11,12 @@ import { watchOn, type Viewer } from "../viewer.ts";
 /** A server under bad input, its viewer, and everything that clients received. Defined once `before` has run. */
 export interface BadInputFixture {
   readonly server: VideoServer;
-  /** Path of the folder of objects. */
+  /** Path of the objects folder. */
   readonly objects: string;
   /** Uid of the video that the viewer watches. */
   readonly good: string;
   readonly viewer: Viewer;
-  /** Number of descriptors that the server has open while only the viewer is connected. */
+  /** Number of file descriptors that the server has open while only the viewer is connected. */
   readonly quiet: number;
   descriptors(): number;
   /** Responses that clients received. */
@@ -29,14 +29,14 @@ export interface BadInputFixture {
   onlyGood(): Promise<void>;
 }
 
-/** Registers the start and end of the server, and the removal of all other videos after each test. */
+/** Registers hooks that start and stop the server, and that delete all other videos after each test. */
 export function openBadInput(): BadInputFixture {
   const scope = createScope();
   let server: VideoServer;
   let objects: string;
   let good: string;
   let viewer: Viewer;
-  /** Number of descriptors that the server has open while only the viewer is connected. */
+  /** Number of file descriptors that the server has open while only the viewer is connected. */
   let quiet: number;
   const descriptors = () => readdirSync(`/proc/${server.child.pid}/fd`).length;
   /** Responses that clients received. */

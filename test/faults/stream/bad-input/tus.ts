@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { send, TUS, tusCreate } from "../senders.ts";
 import type { VideoServer } from "../server.ts";
 
-/** Uploads a file by TUS in one chunk. */
+/** Uploads a file over TUS in one chunk. */
 export async function uploadTus(server: VideoServer, file: Buffer): Promise<string> {
   const { uid, path } = await tusCreate(server, file.length);
   const { status, text } = await patch(server, path, 0, file);

@@ -11,7 +11,7 @@ import { createTestClient } from "./rtmp.testing.ts";
 import { startRtmpServer } from "./server.ts";
 import { openRtmp, openPublisher, sendMessage, AAC_CONFIG, soundOnly } from "./server.testing.ts";
 
-test("a rejection contains a sentence with the fix", async (t) => {
+test("a rejection explains the fix", async (t) => {
   const given = await openRtmp(t);
   const wrong = await openPublisher(t, given, "wrong");
   assert.deepEqual(wrong.status(), {
@@ -49,7 +49,7 @@ test("rejects a second publisher, and any client when all slots are taken", asyn
   assert.match((await openPublisher(t, given, "other")).status()!.description, /maximum of 2 live connections/);
 });
 
-test("a revoked key ends the broadcast, and a revoked playback key the playback, each with a message", async (t) => {
+test("a revoked publish key ends the broadcast and a revoked playback key the playback, each with a message", async (t) => {
   const given = await openRtmp(t);
   const client = await openPublisher(t, given);
   soundOnly(client);

@@ -12,7 +12,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
     ["RTMP, unmodified", []],
     ["RTMPS, with reordered frames", ["-bf", "2", "-b_strategy", "0"]],
   ] as const) {
-    test(`publishes by ${name}: every packet arrives with its times`, async (t) => {
+    test(`publishes over ${name}: every packet arrives with its times`, async (t) => {
       const given = await openRtmp(t);
       const source = await clip({ seconds: 2, fps: "25", video: [...X264, ...options] });
       const listed = (
@@ -70,7 +70,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
   }
 
   for (const secure of [false, true]) {
-    test(`plays a broadcast by ${secure ? "RTMPS" : "RTMP"}, and ends with it`, async (t) => {
+    test(`plays a broadcast over ${secure ? "RTMPS" : "RTMP"}, and ends with it`, async (t) => {
       const given = await openRtmp(t);
       const source = await clip({ seconds: 2, fps: "25", keyframeSeconds: 1 });
       const base = secure ? given.secureUrl : given.url;
@@ -92,7 +92,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
     });
   }
 
-  test("keeps everything received when it is killed in mid-broadcast", async (t) => {
+  test("loses no received data when it is killed mid-broadcast", async (t) => {
     const given = await openRtmp(t);
     const child = spawn(
       "ffmpeg",
@@ -124,7 +124,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
     await until("its connection slot is free", () => given.server.load().admitted === 0);
   });
 
-  test("gets an error text for an unknown key and for playback without a broadcast", async (t) => {
+  test("receives an error message for an unknown key and for playback without a broadcast", async (t) => {
     const given = await openRtmp(t);
     const source = await clip({ seconds: 2, fps: "25" });
     await assert.rejects(

@@ -46,7 +46,7 @@ test("a publisher that does not wait for responses loses no data, and neither do
 });
 
 test(
-  "audio alone is live after a second; video that arrives later begins a new run, as does a new frame size",
+  "audio alone is live after a second; video that arrives later starts a new run, as does a changed frame size",
   needsFfmpeg,
   async (t) => {
     const given = await openRtmp(t);
@@ -123,7 +123,7 @@ test("accepts codecs by their FourCC, writes four-octet NAL lengths, and unwraps
   );
 });
 
-test("an unsupported codec ends the broadcast with an error text", async (t) => {
+test("an unsupported codec ends the broadcast with an error message", async (t) => {
   const given = await openRtmp(t);
   const client = await openPublisher(t, given);
   sendMessage(client, MESSAGE.video, 0, Buffer.from([0x12, 1, 2, 3]));

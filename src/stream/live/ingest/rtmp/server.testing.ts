@@ -65,7 +65,7 @@ export async function openPublisher(t: TestContext, { server }: RtmpFixture, key
   return client;
 }
 
-/** Sends a media message; `time` in milliseconds. */
+/** Sends a media message; `time` is in milliseconds. */
 export const sendMessage = ({ peer }: TestClient, type: number, time: number, data: Buffer) =>
   peer.send(6, { type, stream: 1, time, data });
 
@@ -75,7 +75,7 @@ export const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([audioFr
 /** AudioSpecificConfig: AAC-LC, 48 kHz, stereo. */
 export const AAC_CONFIG = Buffer.from([0x11, 0x90]);
 
-/** Goes live immediately, because it does not wait for another track. */
+/** Publishes audio that goes live immediately, because its metadata announces no other track. */
 export function soundOnly(client: TestClient) {
   sendMessage(client, MESSAGE.audio, 0, writeAudioConfig("aac", AAC_CONFIG)!);
   client.peer.send(4, {

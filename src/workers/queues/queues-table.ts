@@ -36,7 +36,7 @@ export function createQueuesTable(db: Db) {
   return {
     /**
      * Inserts a queue. Resolves with the new row, with the existing row of that name, or with "too many" if the account
-     * has `most` queues already.
+     * has reached its limit.
      */
     create: (row: QueueRow, most: number): Promise<Created> =>
       db.transaction<QueueTables, Created>(async (tx) => {

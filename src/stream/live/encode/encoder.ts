@@ -41,7 +41,7 @@ export interface RenditionEncoder {
   end(): Promise<void> | undefined;
 }
 
-/** After its input ends, the encoder is killed if it emits nothing for END_IDLE_MS or still runs after END_MS. */
+/** An encoder whose input has ended is killed if it is idle for the first of these times or runs for the second. */
 const END_IDLE_MS = 2000;
 const END_MS = 10_000;
 /** Maximum number of octets queued for the encoder. */

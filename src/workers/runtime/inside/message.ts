@@ -122,8 +122,7 @@ for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const)
 type Context = Pick<ExecutionContext, "waitUntil">;
 
 /**
- * Counts waitUntil() calls too, and passes their promises to `hear`. Returns the current value of `sounds`, for
- * answerWith().
+ * Also counts waitUntil() calls and passes their promises to the callback. Returns the current count for answerWith().
  */
 export function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () => {}): number {
   const before = sounds;

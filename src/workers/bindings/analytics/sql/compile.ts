@@ -52,7 +52,7 @@ function columnOf(name: string): Compiled | undefined {
   return undefined;
 }
 
-/** Checks and compiles an expression. `via` contains the aliases that are being expanded. Throws invalidQuery. */
+/** Checks and compiles an expression. The last argument contains the aliases being expanded. Throws invalidQuery. */
 export function compile(expression: Expression, context: Context, via: readonly string[] = []): Compiled {
   const grouped = context.groups?.keys.get(keyOf(expression));
   if (grouped !== undefined) return column(grouped.type, ({ keys }) => keys[grouped.index]!);

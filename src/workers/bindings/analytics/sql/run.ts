@@ -131,7 +131,7 @@ async function collectGroups(
   }));
 }
 
-/** Collects the rows of a result: up to `most`, or the first `wanted` rows of a query with LIMIT. */
+/** Collects the rows of a result up to a maximum, or the first rows of a query with LIMIT. Throws resultTooLarge. */
 function createRows({ orderBy }: Select, wanted: number, most: number) {
   let rows: Sortable[] = [];
   const sort = () => {

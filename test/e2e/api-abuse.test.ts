@@ -20,6 +20,8 @@ const OTHER_REFUSALS: Record<string, [status: number, code: number]> = {
   // Email Sending has its own documented error codes.
   "post /accounts/{account_id}/email/sending/send": [403, 10102],
   "post /accounts/{account_id}/email/sending/send_raw": [403, 10102],
+  // Accepts only the token of an upload session, which belongs to one account.
+  "post /accounts/{account_id}/workers/assets/upload": [401, 10000],
 };
 
 /** Resources of an account, keyed by the names of path parameters. */

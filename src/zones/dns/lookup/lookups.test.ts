@@ -68,6 +68,19 @@ describe("lookups", () => {
     await assert.rejects(resolve4("elsewhere.example.net"), { code: "EREFUSED" });
   });
 
+  test("accept a response that arrived during a stall of the event loop", async (t) => {
+    const { resolve4, servers } = await lookups(t, [
+      ({ name }) => {
+        setImmediate(() => {
+          for (const end = performance.now() + 400; performance.now() < end;);
+        });
+        return { answers: [a(name, "192.0.2.1")] };
+      },
+    ]);
+    assert.deepEqual(await resolve4("stalled.example"), ["192.0.2.1"]);
+    assert.deepEqual(servers[0]!.queries, ["stalled.example A"]);
+  });
+
   test("try another server after a failure, refusal, referral or timeout, and report when all fail", async (t) => {
     const good: Script = ({ name }) => ({ answers: [a(name, "192.0.2.1")] });
     for (const bad of [

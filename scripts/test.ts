@@ -111,9 +111,8 @@ async function runTests() {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
-  // Tests spend time waiting for their servers and child processes: one more than the number of cores keeps the cores
-  // busy; more than eight does not help.
-  const concurrency = Math.min(8, Math.max(2, availableParallelism() + 1));
+  // A file already keeps a core busy with its servers and child processes. More than eight at a time do not help.
+  const concurrency = Math.min(8, Math.max(2, availableParallelism()));
   const times: Times = { ...readTimes(RECORDED_TIMES), ...readTimes(LAST_TIMES) };
   const events = run({
     cwd: ROOT,

@@ -21,13 +21,13 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/assets/site/html-handling.ts",
-    from: "if (wanted === undefined || find(redirect) !== undefined) return false;",
-    to: "if (wanted === undefined) return false;",
+    from: "if (targetFile === undefined || find(redirect) !== undefined) return false;",
+    to: "if (targetFile === undefined) return false;",
     test: "src/workers/assets/site/site.test.ts",
   },
   {
     file: "src/workers/assets/site/html-handling.ts",
-    from: "return contentOf(served) === contentOf(wanted);",
+    from: "return contentOf(served) === contentOf(targetFile);",
     to: "return true;",
     test: "src/workers/assets/site/site.test.ts",
   },

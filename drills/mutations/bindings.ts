@@ -21,7 +21,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/bindings/analytics/point.ts",
-    from: "value.length <= most && ",
+    from: "value.length <= maxLength && ",
     to: "",
     test: "src/workers/bindings/analytics/analytics.test.ts",
   },
@@ -39,7 +39,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/bindings/analytics/analytics.ts",
-    from: "mine >= limits.queriesPerAccount || ",
+    from: "accountQueries >= limits.queriesPerAccount || ",
     to: "",
     test: "src/workers/bindings/analytics/analytics.test.ts",
   },

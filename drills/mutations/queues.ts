@@ -75,13 +75,13 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/queues/delivery.ts",
-    from: "await Promise.all([...batches].map(([batch, held]) => table.renew(batch, held, until)));",
+    from: "await Promise.all([...batches].map(([batch, messageIds]) => table.renew(batch, messageIds, until)));",
     to: "",
     test: "src/workers/queues/queues.test.ts",
   },
   {
     file: "src/workers/queues/deliveries.ts",
-    from: "if (alone) await queues.reclaim(clock.now());",
+    from: "if (alone) await queues.releaseAllLeases(clock.now());",
     to: "",
     test: "src/workers/queues/queues.test.ts",
   },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { absentProduct } from "./absent-products.ts";
+import { unavailableProductOf } from "./absent-products.ts";
 import { startApi, TEST_ACCOUNT } from "./api.testing.ts";
 
 const WRANGLER = new URL("../../test/clients/node_modules/wrangler/wrangler-dist/cli.js", import.meta.url);
@@ -32,7 +32,7 @@ test("paths of available products match no unavailable product", () => {
     "d1/database/hyperdrive/query",
     "email/routing/rules",
   ])
-    assert.equal(absentProduct(`/accounts/${TEST_ACCOUNT}/${path}`), undefined, path);
+    assert.equal(unavailableProductOf(`/accounts/${TEST_ACCOUNT}/${path}`), undefined, path);
 });
 
 test("covers the paths that wrangler uses for these products", { skip: !existsSync(WRANGLER) }, () => {
@@ -42,5 +42,5 @@ test("covers the paths that wrangler uses for these products", { skip: !existsSy
     .map(([, path]) => path!.replaceAll(/\$\{[^}]*\}/g, "x"))
     .filter((path) => products.test(path));
   assert.ok(paths.length > 100, `${paths.length} paths`);
-  for (const path of paths) assert.ok(absentProduct(`/accounts/x/${path}`), path);
+  for (const path of paths) assert.ok(unavailableProductOf(`/accounts/x/${path}`), path);
 });

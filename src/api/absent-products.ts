@@ -46,7 +46,7 @@ const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
  * Returns the unavailable product to which a path belongs, with its verb ("Vectorize is"), or undefined. `path` is
  * relative to /client/v4.
  */
-export function absentProduct(path: string): string | undefined {
+export function unavailableProductOf(path: string): string | undefined {
   const below = path.replace(/^\/((accounts|zones)\/[^/]+\/)?/, "");
   return PRODUCTS.find(([, pattern]) => pattern.test(below))?.[0];
 }

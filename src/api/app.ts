@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
-import { absentProduct } from "./absent-products.ts";
+import { unavailableProductOf } from "./absent-products.ts";
 import { PREFLIGHT, sendEnvelope, withHeaders } from "./answering.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
@@ -176,7 +176,7 @@ export function createApi({
 }
 
 function noRoute(path: string) {
-  const product = absentProduct(path);
+  const product = unavailableProductOf(path);
   return product === undefined ? apiErrors.noRoute() : apiErrors.productAbsent({ product });
 }
 

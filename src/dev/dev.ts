@@ -143,7 +143,7 @@ export function createDev(
     mailDir,
     async start({ host, port, smtpPort }) {
       // Workers of an earlier run may still be registered as consumers.
-      await bindings.queue.queues.keepConsumersOf("", names);
+      await bindings.queue.queues.removeConsumersExcept("", names);
       await workers.start({ deploy: runtime.deploy, consume: bindings.queue.queues.setConsumersOf });
       const deliveries = bindings.queue.deliver(({ script }, batch) => runtime.queue(script, batch));
       lifecycle.onStop("queues", () => deliveries.close());

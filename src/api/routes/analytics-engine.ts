@@ -12,13 +12,13 @@ const shared = {
 
 /** The SQL API of Analytics Engine. Its responses and errors have no envelope. */
 export function analyticsEngineRoutes({ analytics }: { analytics: Pick<Analytics, "query"> }): Route[] {
-  async function run(account: string, sql: string): Promise<Response> {
+  async function runQuery(account: string, sql: string): Promise<Response> {
     try {
       const { type, text } = await analytics.query(account, sql);
       return new Response(text, { headers: { "content-type": type } });
     } catch (err) {
       if (!(err instanceof UserError) || err.domain !== "analytics") throw err;
-      return plain(err.entry.http, err.message);
+      return textResponse(err.entry.http, err.message);
     }
   }
 
@@ -31,7 +31,7 @@ export function analyticsEngineRoutes({ analytics }: { analytics: Pick<Analytics
         summary: "Execute an Analytics Engine SQL query via request body",
         maxBytes: ANALYTICS_QUERY_BYTES,
       },
-      async ({ params, bytes }) => run(params["account_id"]!, new TextDecoder().decode(await bytes())),
+      async ({ params, bytes }) => runQuery(params["account_id"]!, new TextDecoder().decode(await bytes())),
     ),
     route(
       {
@@ -43,11 +43,11 @@ export function analyticsEngineRoutes({ analytics }: { analytics: Pick<Analytics
       },
       async ({ params, query: { query } }) =>
         query === undefined
-          ? plain(400, "Query string error: missing field `query`")
-          : run(params["account_id"]!, query),
+          ? textResponse(400, "Query string error: missing field `query`")
+          : runQuery(params["account_id"]!, query),
     ),
   ];
 }
 
-const plain = (status: number, text: string) =>
+const textResponse = (status: number, text: string) =>
   new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8" } });

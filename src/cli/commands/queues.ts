@@ -2,7 +2,7 @@ import { collectItems, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import { consumerShown, findQueue, settingsOf, type RemoteQueue } from "../queues/remote.ts";
+import { consumerLabel, findQueue, settingsOf, type RemoteQueue } from "../queues/remote.ts";
 import { facts, moment, plural, printResult, table } from "../print.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
@@ -65,7 +65,7 @@ const list = defineCommand({
           queue.queue_id,
           moment(queue.created_on),
           String(queue.producers_total_count),
-          queue.consumers.map(consumerShown).join(", "),
+          queue.consumers.map(consumerLabel).join(", "),
         ]),
         paint,
       ),
@@ -94,7 +94,7 @@ const info = defineCommand({
           ["delay", `${queue.settings.delivery_delay} s`],
           ["retention", `${queue.settings.message_retention_period} s`],
           ["producers", queue.producers.map(({ script }) => script).join(", ") || undefined],
-          ["consumer", queue.consumers.map(consumerShown).join(", ") || undefined],
+          ["consumer", queue.consumers.map(consumerLabel).join(", ") || undefined],
           ["backlog", `${plural(backlog.backlog_count, "message")}, ${backlog.backlog_bytes} bytes`],
         ],
         paint,
@@ -111,7 +111,7 @@ const update = defineCommand({
   options: { ...settingOptions, ...storageOptions },
   examples: [["reelpost queues update jobs --retention 86400", "keeps new messages for a day"]],
   async run(values, [name], context) {
-    return change(name!, settingsOf(values), "Updated", context, values);
+    return updateQueue(name!, settingsOf(values), "Updated", context, values);
   },
 });
 
@@ -121,7 +121,7 @@ const pause = defineCommand({
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost queues pause-delivery jobs", "until queues resume-delivery"]],
-  run: (values, [name], context) => change(name!, { delivery_paused: true }, "Paused", context, values),
+  run: (values, [name], context) => updateQueue(name!, { delivery_paused: true }, "Paused", context, values),
 });
 
 const resume = defineCommand({
@@ -130,20 +130,20 @@ const resume = defineCommand({
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost queues resume-delivery jobs", "after queues pause-delivery"]],
-  run: (values, [name], context) => change(name!, { delivery_paused: false }, "Resumed", context, values),
+  run: (values, [name], context) => updateQueue(name!, { delivery_paused: false }, "Resumed", context, values),
 });
 
-async function change(
+async function updateQueue(
   name: string,
   settings: object,
-  done: string,
+  verb: string,
   context: CommandContext,
   values: Parameters<typeof connectStorage>[0],
 ): Promise<number> {
   const { api, base } = await connectStorage(values, context);
   const { path } = await findQueue(api, base, name);
   const queue = await api.result<RemoteQueue>("PATCH", path, { json: { settings } });
-  printResult(context, queue, () => [`${done} ${name}`]);
+  printResult(context, queue, () => [`${verb} ${name}`]);
   return 0;
 }
 
@@ -179,7 +179,7 @@ const remove = defineCommand({
   },
 });
 
-const addPull = defineCommand({
+const addPullConsumer = defineCommand({
   name: "queues consumer add",
   summary: "add an HTTP pull consumer to a queue",
   description: "Deploying a worker makes it the consumer of the queues in its configuration.",
@@ -246,6 +246,6 @@ export const queuesCommands: readonly Command[] = [
   resume,
   purge,
   remove,
-  addPull,
+  addPullConsumer,
   removeConsumer,
 ];

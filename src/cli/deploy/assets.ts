@@ -46,7 +46,7 @@ export async function prepareAssets(
   };
 }
 
-const AT_ONCE = 3;
+const MAX_CONCURRENT_UPLOADS = 3;
 
 /** Uploads the files that the server lacks. Returns the `assets` field of the upload metadata. */
 export async function uploadAssets(
@@ -64,8 +64,8 @@ export async function uploadAssets(
     { json: { manifest }, timeoutMs: UPLOAD_TIMEOUT_MS },
   );
   const total = buckets.flat().length;
-  let done = 0;
-  let completion = total === 0 ? jwt : undefined;
+  let uploadedCount = 0;
+  let completionToken = total === 0 ? jwt : undefined;
   const upload = async () => {
     for (let bucket = buckets.shift(); bucket !== undefined; bucket = buckets.shift()) {
       const hashes = bucket;
@@ -75,14 +75,14 @@ export async function uploadAssets(
         body: () => formOf(hashes.map((hash) => byHash.get(hash)!)),
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
-      completion ??= result.jwt;
-      done += bucket.length;
-      progress.step(`uploaded ${done} of ${plural(total, "asset")}`);
+      completionToken ??= result.jwt;
+      uploadedCount += bucket.length;
+      progress.step(`uploaded ${uploadedCount} of ${plural(total, "asset")}`);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, upload));
-  if (completion === undefined) throw new Error("the server did not complete the asset upload");
-  return { jwt: completion, config };
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_UPLOADS }, upload));
+  if (completionToken === undefined) throw new Error("the server did not complete the asset upload");
+  return { jwt: completionToken, config };
 }
 
 /** Includes the extension, because it determines the content type. */

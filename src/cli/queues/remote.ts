@@ -29,4 +29,4 @@ export const settingsOf = (values: { "delivery-delay": number | undefined; reten
   message_retention_period: values.retention,
 });
 
-export const consumerShown = ({ type, script }: RemoteQueue["consumers"][number]) => script ?? type;
+export const consumerLabel = ({ type, script }: RemoteQueue["consumers"][number]) => script ?? type;

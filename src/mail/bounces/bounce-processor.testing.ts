@@ -6,7 +6,7 @@ export const NO_SUCH = "550 5.1.1 Unknown return path";
 export const EXPIRED = "550 5.1.1 Return path expired";
 
 /** Return paths of a message sent to these recipients. */
-export const sentTo = ({ bounces }: BouncesFixture, to: string[]) =>
+export const returnPathsFor = ({ bounces }: BouncesFixture, to: string[]) =>
   bounces.pathsFor({
     account: "acc",
     zone: "zone",
@@ -18,5 +18,5 @@ export const sentTo = ({ bounces }: BouncesFixture, to: string[]) =>
   });
 
 /** Return path of a message sent to bob@example.net. */
-export const sent = async (fixture: BouncesFixture): Promise<string> =>
-  (await sentTo(fixture, ["bob@example.net"]))[0]!;
+export const returnPathFor = async (fixture: BouncesFixture): Promise<string> =>
+  (await returnPathsFor(fixture, ["bob@example.net"]))[0]!;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { bounceOf, complaintOf, openBounces } from "./bounces.testing.ts";
-import { NOT_AUTHENTICATED, ONLY_REPORTS, sent, sentTo } from "./bounce-processor.testing.ts";
+import { NOT_AUTHENTICATED, ONLY_REPORTS, returnPathFor, returnPathsFor } from "./bounce-processor.testing.ts";
 
 /** Tests the processing of complaints. */
 export function complaintsConformance(engine: TestEngine): void {
@@ -11,7 +11,7 @@ export function complaintsConformance(engine: TestEngine): void {
   describe("a complaint (RFC 5965)", () => {
     test("sent to the return path or to abuse@ in its domain permanently suppresses the recipient", async (t) => {
       const fixture = await open(t);
-      const [bobs, carols] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      const [bobs, carols] = await returnPathsFor(fixture, ["bob@example.net", "carol@example.net"]);
       assert.equal(await fixture.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
       assert.equal(
         await fixture.bounces.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }),
@@ -49,7 +49,7 @@ export function complaintsConformance(engine: TestEngine): void {
 
     test("counts only if its author is authenticated, with a null sender or any other", async (t) => {
       const fixture = await open(t, { authenticated: false });
-      const [bobs] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      const [bobs] = await returnPathsFor(fixture, ["bob@example.net", "carol@example.net"]);
       const desk = "abuse@rp-bounce.here.example";
       for (const from of ["", "fbl@provider.example"]) {
         assert.equal(
@@ -70,7 +70,7 @@ export function complaintsConformance(engine: TestEngine): void {
         "a bounce needs no authenticated author",
       );
       const known = await open(t);
-      const [path] = await sentTo(known, ["bob@example.net"]);
+      const [path] = await returnPathsFor(known, ["bob@example.net"]);
       assert.equal(await known.take(path!, complaintOf({ rcpt: "bob@example.net" })), "ok");
       assert.deepEqual(
         known.entries.map(({ reason }) => reason),
@@ -80,7 +80,7 @@ export function complaintsConformance(engine: TestEngine): void {
 
     test("from one recipient about another suppresses no address", async (t) => {
       const fixture = await open(t);
-      const [bobs] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      const [bobs] = await returnPathsFor(fixture, ["bob@example.net", "carol@example.net"]);
       assert.equal(await fixture.take(bobs!, complaintOf({ rcpt: "carol@example.net" }), "bob@example.net"), "ok");
       assert.equal(
         await fixture.take(bobs!, complaintOf({ to: "carol@example.net", id: "<2@x>" }), "bob@example.net"),
@@ -108,7 +108,7 @@ export function complaintsConformance(engine: TestEngine): void {
 
     test("with type not-spam, or without a return path of this server, suppresses no address", async (t) => {
       const fixture = await open(t);
-      const path = await sent(fixture);
+      const path = await returnPathFor(fixture);
       assert.equal(
         await fixture.take(
           path,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { bounceOf, DAY, NOON, openBounces } from "./bounces.testing.ts";
-import { EXPIRED, NO_SUCH, ONLY_REPORTS, sent, sentTo } from "./bounce-processor.testing.ts";
+import { EXPIRED, NO_SUCH, ONLY_REPORTS, returnPathFor, returnPathsFor } from "./bounce-processor.testing.ts";
 
 /** Tests the processing of bounces of sent mail. */
 export function sentBouncesConformance(engine: TestEngine): void {
@@ -11,7 +11,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
   describe("a bounce of sent mail", () => {
     test("is traced and suppresses the address only once", async (t) => {
       const fixture = await open(t);
-      const path = await sent(fixture);
+      const path = await returnPathFor(fixture);
       assert.match(path, /^rp-[a-z0-9-]{38}@rp-bounce\.here\.example$/);
       assert.ok(path.indexOf("@") <= 64 && fixture.bounces.isReturnPath(path));
       assert.equal(await fixture.take(path, bounceOf("bob@example.net")), "ok");
@@ -45,7 +45,10 @@ export function sentBouncesConformance(engine: TestEngine): void {
       const fixture = await open(t);
       for (const wait of [0, 1, 8, 89]) {
         fixture.clock.advance(wait * DAY);
-        assert.equal(await fixture.take(await sent(fixture), bounceOf("Bob@Example.net", { id: `<${wait}@x>` })), "ok");
+        assert.equal(
+          await fixture.take(await returnPathFor(fixture), bounceOf("Bob@Example.net", { id: `<${wait}@x>` })),
+          "ok",
+        );
       }
       assert.deepEqual(
         fixture.entries.map(({ expiresAt }) => expiresAt === null),
@@ -56,8 +59,8 @@ export function sentBouncesConformance(engine: TestEngine): void {
 
     test("applies to the recipient of the message, whatever the report says", async (t) => {
       const fixture = await open(t);
-      const one = await sent(fixture);
-      const [bobs, carols] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      const one = await returnPathFor(fixture);
+      const [bobs, carols] = await returnPathsFor(fixture, ["bob@example.net", "carol@example.net"]);
       assert.equal(await fixture.take(one, bounceOf("bob@behind-his-alias.example")), "ok");
       assert.equal(
         await fixture.take(
@@ -90,7 +93,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
 
     test("does not affect another recipient of the message", async (t) => {
       const fixture = await open(t);
-      const [bobs] = await sentTo(fixture, ["bob@example.net", "carol@example.net"]);
+      const [bobs] = await returnPathsFor(fixture, ["bob@example.net", "carol@example.net"]);
       assert.equal(await fixture.take(bobs!, bounceOf("carol@example.net")), "ok");
       assert.equal(
         await fixture.take(bobs!, bounceOf("x@elsewhere.example", { original: "CAROL@example.net", id: "<2@x>" })),
@@ -104,7 +107,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
 
     test("suppresses no address if it reports a delay, a delivery or rejected content", async (t) => {
       const fixture = await open(t);
-      const path = await sent(fixture);
+      const path = await returnPathFor(fixture);
       for (const [n, [action, status, words]] of (
         [
           ["delayed", "4.4.1", "no answer"],
@@ -126,7 +129,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
 
     test("counts with less weight if it is free text, and not at all if it is an automatic reply", async (t) => {
       const fixture = await open(t);
-      const path = await sent(fixture);
+      const path = await returnPathFor(fixture);
       const words =
         "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
       assert.equal(await fixture.take(path, words), "ok");
@@ -150,7 +153,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
 
     test("to a guessed, expired, unknown or foreign path is rejected", async (t) => {
       const fixture = await open(t);
-      const path = await sent(fixture);
+      const path = await returnPathFor(fixture);
       const [local] = path.split("@");
       const flipped = path.replace(/.@/, (end) => (end === "0@" ? "1@" : "0@"));
       for (const forged of [

@@ -149,11 +149,11 @@ export const fullQueue: Transport = {
 
 /** Like `openSending`, with the sending domain example.com. `draft` and `raw` send from it. */
 export async function openSendingDomain(...args: Parameters<typeof openSending>) {
-  const house = await openSending(...args);
-  const zone = await house.newZone();
-  const domain = await house.domains.create(zone, "example.com");
+  const fixture = await openSending(...args);
+  const zone = await fixture.newZone();
+  const domain = await fixture.domains.create(zone, "example.com");
   const draft = (more: Record<string, unknown> = {}, request: Partial<SendRequest> = {}) =>
-    house.sending.send({
+    fixture.sending.send({
       account: ACCOUNT,
       via: "rest",
       from: "",
@@ -162,13 +162,13 @@ export async function openSendingDomain(...args: Parameters<typeof openSending>)
       ...request,
     } as SendRequest);
   const raw = (text = messageOf(), request: Partial<SendRequest> = {}) =>
-    house.sending.send({
+    fixture.sending.send({
       account: ACCOUNT,
       via: "rest_raw",
       from: "app@example.com",
       to: [RECIPIENT],
-      raw: house.spool.fromMemory(Buffer.from(text)),
+      raw: fixture.spool.fromMemory(Buffer.from(text)),
       ...request,
     } as SendRequest);
-  return { ...house, zone, domain, draft, raw };
+  return { ...fixture, zone, domain, draft, raw };
 }

@@ -20,7 +20,7 @@ import {
   watermarkParams,
   textParam,
 } from "./params.ts";
-import { bindingError, refuse, refuseDownload } from "./errors.ts";
+import { toBindingError, throwBadParameter, throwDownloadNotFound } from "./errors.ts";
 import { boundDownloads, boundVideo, boundWatermark } from "./shapes.ts";
 
 interface StreamBindingDeps {
@@ -107,7 +107,7 @@ export function createStreamBinding({
     "downloads/delete": async (account, args) => {
       const type = parseParam(downloadType, args[1] ?? undefined, "downloadType");
       const existing = await downloads.list(account, idOf(args));
-      if (!existing.some((download) => download.type === type)) refuseDownload(idOf(args), type);
+      if (!existing.some((download) => download.type === type)) throwDownloadNotFound(idOf(args), type);
       return downloads.delete(account, idOf(args), type);
     },
     "captions/upload": async (account, args, bytes) =>
@@ -148,7 +148,7 @@ export function createStreamBinding({
       try {
         return await operations[operation]!(account, args, bytes);
       } catch (err) {
-        throw bindingError(err, args);
+        throw toBindingError(err, args);
       }
     },
   };
@@ -164,7 +164,7 @@ function watermarkOf(params: unknown) {
   const wanted = definedFields(parseParam(watermarkParams, params ?? {}, "params"));
   for (const name of ["opacity", "padding", "scale"] as const)
     if (wanted[name] !== undefined && !(wanted[name] >= 0 && wanted[name] <= 1))
-      refuse(`${name} must be between 0.0 and 1.0`);
+      throwBadParameter(`${name} must be between 0.0 and 1.0`);
   return wanted;
 }
 
@@ -172,7 +172,7 @@ function checkComparisons(params: unknown): void {
   for (const comparison of ["beforeComp", "afterComp"]) {
     const value = (params as Record<string, unknown> | null | undefined)?.[comparison];
     if (value !== undefined && !COMPARISONS.includes(value as never))
-      refuse(`Invalid comparison operator: ${String(value).slice(0, 100)}`);
+      throwBadParameter(`Invalid comparison operator: ${String(value).slice(0, 100)}`);
   }
 }
 

@@ -9,28 +9,28 @@ const bindingErrors = defineErrors("stream-binding", {
   badParameter: { code: 10005, http: 400, message: "{reason}" },
 });
 
-const shown = (value: unknown) => String(value).slice(0, 100);
+const truncate = (value: unknown) => String(value).slice(0, 100);
 
 const { table: _table, ...ERRORS } = bindingErrors;
 
 /** Converts `err` to the error that the binding throws. Errors without a counterpart above are returned unchanged. */
-export function bindingError(err: unknown, [id, second]: unknown[]): unknown {
+export function toBindingError(err: unknown, [id, second]: unknown[]): unknown {
   if (!(err instanceof UserError) || err.domain !== "stream" || !Object.hasOwn(ERRORS, err.kind)) return err;
   const details = {
-    id: shown(id),
-    language: shown(second),
-    type: second == null ? "default" : shown(second),
+    id: truncate(id),
+    language: truncate(second),
+    type: second == null ? "default" : truncate(second),
     reason: err.details["reason"] ?? err.message,
   };
   return ERRORS[err.kind as keyof typeof ERRORS](details, { cause: err });
 }
 
 /** Throws badParameter with `reason` as its message. */
-export function refuse(reason: string): never {
+export function throwBadParameter(reason: string): never {
   throw bindingErrors.badParameter({ reason });
 }
 
 /** Throws downloadNotFound. */
-export function refuseDownload(id: string, type: string): never {
-  throw bindingErrors.downloadNotFound({ id: shown(id), type });
+export function throwDownloadNotFound(id: string, type: string): never {
+  throw bindingErrors.downloadNotFound({ id: truncate(id), type });
 }

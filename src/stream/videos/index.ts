@@ -7,7 +7,7 @@ export { showVideo, showWatermark } from "./show.ts";
 export { exceedsLimit, mayReopen, SETTLED } from "./states.ts";
 export { createStreamUrls, type StreamUrls } from "./urls.ts";
 export {
-  metaText,
+  metaString as metaText,
   type ErrorReason,
   type ListedVideo,
   type Video,

@@ -22,7 +22,7 @@ export type ErrorReason =
 export type VideoMeta = Record<string, unknown>;
 
 /** Returns a value of `meta` as a string, for names and titles, or undefined if it is absent or null. */
-export function metaText(meta: VideoMeta, key: string): string | undefined {
+export function metaString(meta: VideoMeta, key: string): string | undefined {
   const value = Object.hasOwn(meta, key) ? meta[key] : undefined;
   if (value === undefined || value === null) return undefined;
   return typeof value === "string" ? value : JSON.stringify(value);

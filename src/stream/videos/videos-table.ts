@@ -2,7 +2,7 @@ import { sql, type Kysely } from "kysely";
 import { isHexId } from "../../kernel/index.ts";
 import { prepared, type Db, type Migration } from "../../store/index.ts";
 import type { MediaModel } from "../model.ts";
-import { metaText, type ListedVideo, type Video, type VideoState } from "./video.ts";
+import { metaString, type ListedVideo, type Video, type VideoState } from "./video.ts";
 
 export interface VideoTables {
   stream_videos: VideoRow;
@@ -182,7 +182,7 @@ function toRow(video: Video): Omit<VideoRow, "touched_at" | "job_id" | "told"> {
     ...rest
   } = video;
   const details: Details = { ...rest, duration };
-  const name = metaText(video.meta, "name");
+  const name = metaString(video.meta, "name");
   return {
     uid,
     account_id: account,

@@ -32,23 +32,32 @@ export const workerFirstRules = (patterns: readonly string[]): WorkerFirstRules 
 
 /** Returns the first problem of the `run_worker_first` patterns and its fix, or undefined if they are valid. */
 export function workerFirstProblem(patterns: readonly string[]): { reason: string; fix: string } | undefined {
-  const { workerFirstRules: most, workerFirstRuleLength: longest } = ASSET_LIMITS;
+  const { workerFirstRules: maxPatterns, workerFirstRuleLength: maxLength } = ASSET_LIMITS;
   if (patterns.length === 0) return { reason: "the list is empty", fix: 'Add a pattern such as "/api/*".' };
-  if (patterns.length > most)
-    return { reason: `it has ${patterns.length} patterns`, fix: `Use at most ${most}; one "*" matches many paths.` };
+  if (patterns.length > maxPatterns)
+    return {
+      reason: `it has ${patterns.length} patterns`,
+      fix: `Use at most ${maxPatterns}; one "*" matches many paths.`,
+    };
   for (const [index, pattern] of patterns.entries()) {
-    const shown = JSON.stringify(pattern.slice(0, longest));
+    const quotedPattern = JSON.stringify(pattern.slice(0, maxLength));
     if (!/^!?\//.test(pattern))
-      return { reason: `the pattern ${shown} begins with neither / nor !/`, fix: 'Begin it with "/" or "!/".' };
-    if (pattern.length > longest)
-      return { reason: `a pattern has ${pattern.length} characters: ${shown}…`, fix: `Use at most ${longest}.` };
+      return { reason: `the pattern ${quotedPattern} begins with neither / nor !/`, fix: 'Begin it with "/" or "!/".' };
+    if (pattern.length > maxLength)
+      return {
+        reason: `a pattern has ${pattern.length} characters: ${quotedPattern}…`,
+        fix: `Use at most ${maxLength}.`,
+      };
     if (patterns.indexOf(pattern) < index)
-      return { reason: `the pattern ${shown} is listed twice`, fix: "List each pattern once." };
+      return { reason: `the pattern ${quotedPattern} is listed twice`, fix: "List each pattern once." };
     const wider = patterns.find(
       (other) => other !== pattern && other.endsWith("*") && pattern.startsWith(other.slice(0, -1)),
     );
     if (wider !== undefined)
-      return { reason: `the pattern ${JSON.stringify(wider)} makes ${shown} redundant`, fix: "Remove one of them." };
+      return {
+        reason: `the pattern ${JSON.stringify(wider)} makes ${quotedPattern} redundant`,
+        fix: "Remove one of them.",
+      };
   }
   if (patterns.every((pattern) => pattern.startsWith("!")))
     return { reason: "it has only negative patterns", fix: 'Add a pattern without "!", such as "/*".' };

@@ -48,7 +48,7 @@ export function createBindings(
   const analytics = createAnalytics({ db, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = createD1();
-  const queue = createQueueStore({ db, events, clock, ids, log, creates: createQueues });
+  const queue = createQueueStore({ db, events, clock, ids, log, createsQueues: createQueues });
   lifecycle.onStop("kv", async () => {
     await kv.namespaces.close();
     await kv.store.close();

@@ -186,7 +186,7 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
         if (entry.scriptId !== scriptId || entry.isTrial) continue;
         entry.retired = !except.has(entry.versionId);
         if (!entry.retired) continue;
-        for (const tell of entry.onRetired) tell();
+        for (const notify of entry.onRetired) notify();
         removeSoon(entry);
       }
     },

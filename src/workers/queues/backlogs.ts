@@ -6,8 +6,8 @@ import type { MessageRow } from "./schema.ts";
 /** How long a count is reused. Too short for clients to notice. */
 const FRESH_MS = 1000;
 /** A count is reused for this multiple of the time it took: counting a million messages takes a second. */
-const SHARE = 20;
-const MOST = 1000;
+const REUSE_FACTOR = 20;
+const MAX_ENTRIES = 1000;
 
 interface Entry extends Backlog {
   until: number;
@@ -23,16 +23,16 @@ export function createBacklogs({ table, clock }: { table: Pick<MessagesTable, "b
   async function count(queue: string): Promise<Entry> {
     const began = performance.now();
     const backlog = await table.backlog(queue);
-    const entry = { ...backlog, until: clock.now() + Math.max(FRESH_MS, SHARE * (performance.now() - began)) };
+    const entry = { ...backlog, until: clock.now() + Math.max(FRESH_MS, REUSE_FACTOR * (performance.now() - began)) };
     entries.delete(queue);
     // A Map keeps insertion order, so the first entry is the oldest.
-    if (entries.size >= MOST) entries.delete(entries.keys().next().value!);
+    if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value!);
     entries.set(queue, entry);
     return entry;
   }
 
   return {
-    async of(queue: string): Promise<QueueMetrics> {
+    async get(queue: string): Promise<QueueMetrics> {
       const known = entries.get(queue);
       const entry = known !== undefined && known.until > clock.now() ? known : await count(queue);
       return {
@@ -41,7 +41,7 @@ export function createBacklogs({ table, clock }: { table: Pick<MessagesTable, "b
         oldestMessage: entry.oldest === undefined ? undefined : new Date(entry.oldest),
       };
     },
-    added(queue: string, rows: readonly Pick<MessageRow, "size" | "sent_at">[]): void {
+    addMessages(queue: string, rows: readonly Pick<MessageRow, "size" | "sent_at">[]): void {
       const entry = entries.get(queue);
       if (entry === undefined) return;
       for (const { size, sent_at } of rows) {

@@ -2,12 +2,12 @@ import type { QueueOutcome } from "../runtime/port.ts";
 import type { Consumer } from "./port.ts";
 import type { MessageRow } from "./schema.ts";
 
-interface Decision {
+interface BatchDecision {
   acknowledged: string[];
   /** Ids of messages to redeliver, by delay in seconds. */
   retried: Map<number, string[]>;
   /** Messages whose retries are exhausted. */
-  dead: MessageRow[];
+  deadLettered: MessageRow[];
 }
 
 /**
@@ -15,19 +15,19 @@ interface Decision {
  * precedence over one about the batch, which takes precedence over the result of the handler.
  * https://developers.cloudflare.com/queues/configuration/batching-retries/
  */
-export function decide(
+export function decideBatch(
   { outcome, ackAll, retryAll, acks, retries }: QueueOutcome,
   rows: readonly MessageRow[],
   { maxRetries, retryDelay = 0 }: Pick<Consumer, "maxRetries" | "retryDelay">,
-): Decision {
-  const decision: Decision = { acknowledged: [], retried: new Map(), dead: [] };
+): BatchDecision {
+  const decision: BatchDecision = { acknowledged: [], retried: new Map(), deadLettered: [] };
   const own = new Map(retries.map((retry) => [retry.id, retry]));
   const acked = new Set(acks);
   const succeeds = ackAll || (retryAll === undefined && outcome === "ok");
   for (const row of rows) {
     const retry = own.get(row.id);
     if (acked.has(row.id) || (retry === undefined && succeeds)) decision.acknowledged.push(row.id);
-    else if (row.attempts > maxRetries) decision.dead.push(row);
+    else if (row.attempts > maxRetries) decision.deadLettered.push(row);
     else {
       const delay = retry?.delaySeconds ?? retryAll?.delaySeconds ?? retryDelay;
       decision.retried.set(delay, [...(decision.retried.get(delay) ?? []), row.id]);

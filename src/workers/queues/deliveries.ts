@@ -21,7 +21,7 @@ interface Deliveries {
   close(): Promise<void>;
 }
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 /**
  * Delivers queue messages to the workers that consume them. If there are several processes, only one at a time
@@ -46,19 +46,19 @@ export function createDeliveries({
   }
 
   /** Pages through all queues, so that those that this process cannot lease do not hide the others. */
-  async function look() {
+  async function startReadyQueues() {
     for (let after: string | undefined = ""; after !== undefined && running.size < maxQueues;) {
-      const ready: { queue_id: string }[] = await queues.ready(clock.now(), after, PAGE);
+      const ready: { queue_id: string }[] = await queues.listReady(clock.now(), after, PAGE_SIZE);
       if (stop.signal.aborted) return;
       for (const { queue_id } of ready) if (running.size < maxQueues && !running.has(queue_id)) start(queue_id);
-      after = ready.length < PAGE ? undefined : ready.at(-1)?.queue_id;
+      after = ready.length < PAGE_SIZE ? undefined : ready.at(-1)?.queue_id;
     }
   }
 
   async function run() {
-    if (alone) await queues.reclaim(clock.now());
+    if (alone) await queues.releaseAllLeases(clock.now());
     while (!stop.signal.aborted) {
-      await look().catch((err: unknown) =>
+      await startReadyQueues().catch((err: unknown) =>
         log.error({ err }, `queues: failed to poll for due messages, will retry: ${messageOf(err)}`),
       );
       await Promise.race([wake.promise, clock.sleep(pollMs, stop.signal).catch(() => {})]);
@@ -71,14 +71,14 @@ export function createDeliveries({
     if (delivery !== undefined) delivery.wake();
     else wake.resolve();
   });
-  const looking = run().catch((err: unknown) => log.error({ err }, `queues: delivery stopped: ${messageOf(err)}`));
+  const polling = run().catch((err: unknown) => log.error({ err }, `queues: delivery stopped: ${messageOf(err)}`));
 
   return {
     async close() {
       unsubscribe();
       stop.abort();
       for (const delivery of running.values()) delivery.wake();
-      await looking;
+      await polling;
       await Promise.all([...running.values()].map(({ ended }) => ended));
     },
   };

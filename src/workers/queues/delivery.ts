@@ -1,7 +1,7 @@
 import { messageOf as errorText, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { QueueBatch, QueueOutcome } from "../runtime/port.ts";
 import { retryLater, type DeadLetters } from "./dead-letters.ts";
-import { decide } from "./decide.ts";
+import { decideBatch } from "./decide.ts";
 import { queueLimits } from "./limits.ts";
 import { messageOf } from "./messages.ts";
 import type { MessagesTable } from "./messages-table.ts";
@@ -35,10 +35,10 @@ export interface Delivery {
 /** How long this process keeps the lease of an empty queue. Saves two writes per message of a slow queue. */
 const LINGER_MS = 5000;
 /** How often to poll for delayed messages that have become due. */
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 /** Delay before the retry of messages whose worker could not be started. */
-const UNSTARTED_MS = 2000;
-const FAILED_MS = 1000;
+const START_RETRY_MS = 2000;
+const FAILURE_RETRY_MS = 1000;
 
 export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   const { queues, table, messages, deadLetters, dispatch, clock, ids, log, stop, leaseMs = 30_000 } = deps;
@@ -51,7 +51,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   /** Resolves with false if another process holds the lease or no worker consumes the queue. */
   async function lease(): Promise<boolean> {
     const now = clock.now();
-    return (await queues.lease(queueId, { token, now, until: now + leaseMs })) !== undefined;
+    return (await queues.acquireLease(queueId, { token, now, until: now + leaseMs })) !== undefined;
   }
 
   async function wait(ms: number) {
@@ -64,29 +64,29 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   async function renew() {
     await lease();
     const until = clock.now() + leaseMs;
-    await Promise.all([...batches].map(([batch, held]) => table.renew(batch, held, until)));
+    await Promise.all([...batches].map(([batch, messageIds]) => table.renew(batch, messageIds, until)));
   }
 
   async function deliverAll() {
     let emptySince = clock.now();
     while (!stop.aborted) {
       // Read for each batch, so that changed settings, such as a pause, apply to the next batch.
-      const row = await queues.leased(queueId, token);
+      const row = await queues.findLeased(queueId, token);
       const queue = row && queueOf(row);
       if (queue?.consumer?.script === undefined || queue.deliveryPaused) return;
       const { batchSize, maxWaitMs, maxConcurrency = queueLimits.consumer.maxConcurrency.default } = queue.consumer;
       const now = clock.now();
-      const times = await table.due(queueId, batchSize);
-      const due = times.filter((time) => time <= now);
+      const dueTimes = await table.due(queueId, batchSize);
+      const due = dueTimes.filter((time) => time <= now);
       if (due.length === 0) {
         if (batches.size === 0 && now - emptySince >= LINGER_MS) return;
-        await wait(Math.min(LOOK_MS, (times[0] ?? Infinity) - now));
+        await wait(Math.min(POLL_MS, (dueTimes[0] ?? Infinity) - now));
         continue;
       }
       emptySince = now;
       const filledAt = due[0]! + maxWaitMs;
-      if (due.length < batchSize && filledAt > now) await wait(Math.min(filledAt - now, LOOK_MS));
-      else if (batches.size >= maxConcurrency) await wait(LOOK_MS);
+      if (due.length < batchSize && filledAt > now) await wait(Math.min(filledAt - now, POLL_MS));
+      else if (batches.size >= maxConcurrency) await wait(POLL_MS);
       else await begin(queue, batchSize);
     }
   }
@@ -130,31 +130,31 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
         { queue: current.name, script: consumer.script, ...outcome.exception },
         "queues: failed to start the worker, will retry",
       );
-      await giveBack(batch, rows);
+      await returnUndelivered(batch, rows);
       return;
     }
-    const { acknowledged, retried, dead } = decide(outcome, rows, consumer);
+    const { acknowledged, retried, deadLettered: dead } = decideBatch(outcome, rows, consumer);
     const now = clock.now();
     await Promise.all([
       table.acknowledge(batch, acknowledged),
-      ...[...retried].map(([delay, held]) => table.release(batch, held, retryLater(now, delay))),
+      ...[...retried].map(([delay, messageIds]) => table.release(batch, messageIds, retryLater(now, delay))),
       deadLetters.move(current, consumer, batch, dead),
     ]);
   }
 
   /** Returns messages to the queue without counting an attempt, because the handler did not receive them. */
-  const giveBack = (batch: string, rows: readonly MessageRow[]) =>
+  const returnUndelivered = (batch: string, rows: readonly MessageRow[]) =>
     Promise.all(
       [...Map.groupBy(rows, ({ attempts }) => attempts)].map(([attempts, same]) =>
         table.release(
           batch,
           same.map(({ id }) => id),
-          { due_at: clock.now() + UNSTARTED_MS, attempts: attempts - 1 },
+          { due_at: clock.now() + START_RETRY_MS, attempts: attempts - 1 },
         ),
       ),
     );
 
-  async function main() {
+  async function deliverWhileLeased() {
     if (!(await lease())) return;
     const done = new AbortController();
     const renewing = keepRenewing(done.signal);
@@ -164,7 +164,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     } finally {
       done.abort();
       await renewing;
-      await queues.unlease(queueId, token);
+      await queues.releaseLease(queueId, token);
     }
   }
 
@@ -178,9 +178,9 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     }
   }
 
-  const ended = main().catch(async (err: unknown) => {
+  const ended = deliverWhileLeased().catch(async (err: unknown) => {
     log.error({ err, queueId }, `queues: failed to read or lease a queue, will retry: ${errorText(err)}`);
-    await clock.sleep(FAILED_MS, stop).catch(() => {});
+    await clock.sleep(FAILURE_RETRY_MS, stop).catch(() => {});
   });
   return { wake, ended };
 }

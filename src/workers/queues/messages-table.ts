@@ -12,7 +12,7 @@ export interface Backlog {
 }
 
 /** Rows per DELETE, few enough not to delay other writes. */
-const MANY = 500;
+const DELETE_BATCH_SIZE = 500;
 
 export function createMessagesTable(db: Db) {
   const tables = db.tables<QueueTables>();
@@ -28,11 +28,13 @@ export function createMessagesTable(db: Db) {
   );
 
   /** Deletes in batches until no rows are left, so that other writes run in between. */
-  async function deleteAll(wanted: typeof ids): Promise<number> {
+  async function deleteAll(matchingIds: typeof ids): Promise<number> {
     for (let total = 0; ;) {
-      const { affected } = await db.write(tables.deleteFrom("queue_messages").where("id", "in", wanted.limit(MANY)));
+      const { affected } = await db.write(
+        tables.deleteFrom("queue_messages").where("id", "in", matchingIds.limit(DELETE_BATCH_SIZE)),
+      );
       total += affected;
-      if (affected < MANY) return total;
+      if (affected < DELETE_BATCH_SIZE) return total;
     }
   }
 
@@ -56,7 +58,7 @@ export function createMessagesTable(db: Db) {
       limit: number,
       { token, now, until }: { token: string; now: number; until: number },
     ): Promise<MessageRow[]> {
-      const wanted = ids
+      const dueIds = ids
         .where("queue_id", "=", queue)
         .where("due_at", "<=", now)
         .where("expires_at", ">", now)
@@ -68,7 +70,7 @@ export function createMessagesTable(db: Db) {
           // Materialized, because PostgreSQL may otherwise rerun the subquery for each row and exceed the limit.
           .with(
             (cte) => cte("picked").materialized(),
-            () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
+            () => (db.dialect === "postgres" ? dueIds.forUpdate().skipLocked() : dueIds),
           )
           .updateTable("queue_messages")
           .set((eb) => ({ token, due_at: until, attempts: eb("attempts", "+", 1) }))
@@ -115,7 +117,7 @@ export function createMessagesTable(db: Db) {
     },
 
     /** Returns the message if this token still leases it. */
-    async held(id: string, token: string): Promise<MessageRow | undefined> {
+    async findLeased(id: string, token: string): Promise<MessageRow | undefined> {
       const query = tables.selectFrom("queue_messages").selectAll().where("id", "=", id).where("token", "=", token);
       return (await db.read(query))[0];
     },

@@ -32,7 +32,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
   return {
     async send(queue, messages) {
       checkMessages(messages);
-      const { backlogBytes } = await backlogs.of(queue.id);
+      const { backlogBytes } = await backlogs.get(queue.id);
       if (backlogBytes > queueLimits.backlogBytes)
         throw queueErrors.storageLimitExceeded({ queue: queue.name, size: backlogBytes });
       const now = clock.now();
@@ -49,12 +49,12 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
         body,
       }));
       if (rows.length > 0) await table.insert(rows);
-      backlogs.added(queue.id, rows);
+      backlogs.addMessages(queue.id, rows);
       if (rows.some(({ due_at }) => due_at <= now)) events.publish(QUEUES_TOPIC, queue.id);
-      return backlogs.of(queue.id);
+      return backlogs.get(queue.id);
     },
 
-    metrics: ({ id }) => backlogs.of(id),
+    metrics: ({ id }) => backlogs.get(id),
 
     async pull(queue, { batchSize = queueLimits.pull.batchSize.default, visibilityMs }) {
       const { consumer } = queue;
@@ -76,7 +76,10 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
       if (consumer?.type !== "http_pull") throw queueErrors.notPulled({ queue: queue.name });
       for (const { delay } of retries) checkDelay(delay);
       const warnings: Record<string, string> = {};
-      async function each(leaseId: string, run: (id: string, token: string) => Promise<number>): Promise<number> {
+      async function settleLease(
+        leaseId: string,
+        run: (id: string, token: string) => Promise<number>,
+      ): Promise<number> {
         const [, id, token] = LEASE_ID.exec(Buffer.from(leaseId, "base64url").toString("latin1")) ?? [];
         const done = id === undefined || token === undefined ? 0 : await run(id, token);
         if (done === 0) warnings[leaseId] = "The lease has expired or is unknown; the message may be delivered again.";
@@ -84,12 +87,17 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
       }
       const sum = async (counts: Promise<number>[]) => (await Promise.all(counts)).reduce((a, b) => a + b, 0);
       const acknowledged = await sum(
-        acks.map((leaseId) => each(leaseId, (id, token) => table.acknowledge(token, [id]))),
+        acks.map((leaseId) =>
+          settleLease(leaseId, async (id, token) => {
+            const row = await table.findLeased(id, token);
+            return row?.queue_id === queue.id ? table.acknowledge(token, [id]) : 0;
+          }),
+        ),
       );
       const retried = await sum(
         retries.map(({ leaseId, delay }) =>
-          each(leaseId, async (id, token) => {
-            const row = await table.held(id, token);
+          settleLease(leaseId, async (id, token) => {
+            const row = await table.findLeased(id, token);
             if (row === undefined || row.queue_id !== queue.id) return 0;
             if (row.attempts > consumer.maxRetries) return deadLetters.move(queue, consumer, token, [row]);
             return table.release(token, [id], retryLater(clock.now(), delay ?? consumer.retryDelay ?? 0));

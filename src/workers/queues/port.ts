@@ -26,7 +26,7 @@ export interface Queues {
   /** Removes this worker as a consumer from all queues. */
   removeConsumersOf(account: string, script: string): Promise<void>;
   /** Removes the consumers of all workers that are not listed. */
-  keepConsumersOf(account: string, scripts: readonly string[]): Promise<void>;
+  removeConsumersExcept(account: string, scripts: readonly string[]): Promise<void>;
   /**
    * Makes the worker the consumer of exactly these queues, which are created if they do not exist. Replaces other
    * consumers of these queues. For `reelpost dev`.

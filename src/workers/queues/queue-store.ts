@@ -18,7 +18,7 @@ interface QueueStoreDeps {
   ids: Ids;
   log: Log;
   /** Creates a queue when a worker first sends to it. Default false. */
-  creates?: boolean;
+  createsQueues?: boolean;
 }
 
 /** The queues in a database, and the server side of their bindings. */
@@ -35,7 +35,14 @@ export interface QueueStore extends Pick<BindingServices["queue"], "handle"> {
   ): { close(): Promise<void> };
 }
 
-export function createQueueStore({ db, events, clock, ids, log, creates = false }: QueueStoreDeps): QueueStore {
+export function createQueueStore({
+  db,
+  events,
+  clock,
+  ids,
+  log,
+  createsQueues: creates = false,
+}: QueueStoreDeps): QueueStore {
   const table = createQueuesTable(db);
   const rows = createMessagesTable(db);
   const queues = createQueues({ table, messages: rows, events, clock, ids });

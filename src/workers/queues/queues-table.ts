@@ -8,7 +8,7 @@ export type QueuesTable = ReturnType<typeof createQueuesTable>;
 
 export type QueueWithConsumer = QueueRow & { consumer: ConsumerRow | undefined };
 
-type Created = { row: QueueRow; created: boolean } | "too many";
+type CreateResult = { row: QueueRow; created: boolean } | "too many";
 
 export function createQueuesTable(db: Db) {
   const tables = db.tables<QueueTables>();
@@ -38,8 +38,8 @@ export function createQueuesTable(db: Db) {
      * Inserts a queue. Resolves with the new row, with the existing row of that name, or with "too many" if the account
      * has reached its limit.
      */
-    create: (row: QueueRow, most: number): Promise<Created> =>
-      db.transaction<QueueTables, Created>(async (tx) => {
+    create: (row: QueueRow, maxQueues: number): Promise<CreateResult> =>
+      db.transaction<QueueTables, CreateResult>(async (tx) => {
         const existing = await tx
           .selectFrom("queues")
           .selectAll()
@@ -52,7 +52,7 @@ export function createQueuesTable(db: Db) {
           .select((eb) => eb.fn.countAll<number>().as("count"))
           .where("account_id", "=", row.account_id)
           .executeTakeFirstOrThrow();
-        if (Number(count) >= most) return "too many";
+        if (Number(count) >= maxQueues) return "too many";
         await tx.insertInto("queues").values(row).execute();
         return { row, created: true };
       }),
@@ -144,7 +144,7 @@ export function createQueuesTable(db: Db) {
      * Lists queues that have due messages, are consumed by a worker, are not paused, and are not leased for delivery.
      * Ordered by id, starting after `after`.
      */
-    ready: (now: number, after: string, limit: number): Promise<{ queue_id: string }[]> =>
+    listReady: (now: number, after: string, limit: number): Promise<{ queue_id: string }[]> =>
       db.read(
         tables
           .selectFrom("queue_consumers")
@@ -170,7 +170,7 @@ export function createQueuesTable(db: Db) {
      * Acquires or renews the delivery lease of a queue. Returns undefined if another process holds it, or if no worker
      * consumes the queue.
      */
-    async lease(
+    async acquireLease(
       queueId: string,
       { token, now, until }: { token: string; now: number; until: number },
     ): Promise<QueueWithConsumer | undefined> {
@@ -187,14 +187,14 @@ export function createQueuesTable(db: Db) {
     },
 
     /** Returns the queue if this token holds its delivery lease. */
-    async leased(queueId: string, token: string): Promise<QueueWithConsumer | undefined> {
+    async findLeased(queueId: string, token: string): Promise<QueueWithConsumer | undefined> {
       const [consumer] = await db.read(
         tables.selectFrom("queue_consumers").selectAll().where("queue_id", "=", queueId).where("owner", "=", token),
       );
       return consumer && withQueue(consumer);
     },
 
-    async unlease(queueId: string, token: string): Promise<void> {
+    async releaseLease(queueId: string, token: string): Promise<void> {
       await db.write(
         tables
           .updateTable("queue_consumers")
@@ -208,7 +208,7 @@ export function createQueuesTable(db: Db) {
      * Ends all delivery leases. Called at startup by a process that has the database to itself, which would otherwise
      * wait for the leases of its previous run. Interrupted deliveries do not count as attempts.
      */
-    reclaim: (now: number): Promise<void> =>
+    releaseAllLeases: (now: number): Promise<void> =>
       db.transaction<QueueTables, void>(async (tx) => {
         await tx.updateTable("queue_consumers").set({ owner: null, owner_until: 0 }).execute();
         await tx

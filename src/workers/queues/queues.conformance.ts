@@ -124,6 +124,17 @@ export function queuesConformance(engine: TestEngine): void {
       assert.deepEqual([late.acknowledged, Object.keys(late.warnings).length], [0, 1]);
     });
 
+    test("are acknowledged only through their own queue", async (t) => {
+      const { queues, messages, queue, pull } = await start(t);
+      await messages.send(queue, [json(1)]);
+      const [leased] = await pull();
+      const { id } = await queues.create(ACCOUNT, "other");
+      await queues.addConsumer(ACCOUNT, id, { type: "http_pull" });
+      const other = (await queues.get(ACCOUNT, id))!;
+      assert.equal((await messages.settle(other, [leased!.leaseId], [])).acknowledged, 0);
+      assert.equal((await messages.settle(queue, [leased!.leaseId], [])).acknowledged, 1);
+    });
+
     test("are delivered after their own delay or, without one, that of the queue", async (t) => {
       const { messages, queue, pull, clock } = await start(t);
       await messages.send({ ...queue, deliveryDelay: 10 }, [json("queue"), json("own", 5), json("now", 0)]);

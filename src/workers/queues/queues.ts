@@ -28,7 +28,7 @@ export function createQueues({
   ids,
   maxQueues = queueLimits.queues,
 }: QueuesDeps): Queues {
-  async function createOrFind(account: string, name: string, settings: Parameters<typeof settingColumns>[0] = {}) {
+  async function findOrCreate(account: string, name: string, settings: Parameters<typeof settingColumns>[0] = {}) {
     checkQueueName(name);
     const now = clock.now();
     const row: QueueRow = {
@@ -53,24 +53,24 @@ export function createQueues({
     return done;
   }
 
-  async function need(account: string, id: string): Promise<Queue> {
+  async function getOrThrow(account: string, id: string): Promise<Queue> {
     const row = await table.find(account, id);
     if (row === undefined) throw queueErrors.queueMissing({ queue: id });
     return queueOf(row);
   }
 
-  async function needByName(account: string, name: string): Promise<Queue> {
-    return need(account, (await createOrFind(account, name)).row.id);
+  async function getOrCreate(account: string, name: string): Promise<Queue> {
+    return getOrThrow(account, (await findOrCreate(account, name)).row.id);
   }
 
   async function columnsFor(account: string, queue: Queue, consumer: NewConsumer) {
     const columns = consumerColumns(queue, consumer);
-    if (columns.dead_letter_queue !== null) await createOrFind(account, columns.dead_letter_queue);
+    if (columns.dead_letter_queue !== null) await findOrCreate(account, columns.dead_letter_queue);
     return columns;
   }
 
   async function addConsumer(account: string, queueId: string, consumer: NewConsumer): Promise<Consumer> {
-    const queue = await need(account, queueId);
+    const queue = await getOrThrow(account, queueId);
     const row: ConsumerRow = {
       id: ids.hex(),
       queue_id: queueId,
@@ -80,30 +80,30 @@ export function createQueues({
       owner_until: 0,
       ...(await columnsFor(account, queue, consumer)),
     };
-    const taken = (other: Consumer | undefined) =>
+    const consumerExistsError = (other: Consumer | undefined) =>
       queueErrors.consumerExists({ queue: queue.name, consumer: other?.script ?? "an HTTP pull consumer" });
-    if (queue.consumer !== undefined) throw taken(queue.consumer);
-    if (!(await table.addConsumer(row))) throw taken((await need(account, queueId)).consumer);
+    if (queue.consumer !== undefined) throw consumerExistsError(queue.consumer);
+    if (!(await table.addConsumer(row))) throw consumerExistsError((await getOrThrow(account, queueId)).consumer);
     events.publish(QUEUES_TOPIC, queueId);
     return consumerOf(row);
   }
 
   async function replaceConsumer(account: string, queueId: string, id: string, consumer: NewConsumer) {
-    const queue = await need(account, queueId);
+    const queue = await getOrThrow(account, queueId);
     const columns = await columnsFor(account, queue, consumer);
     if (!(await table.updateConsumer({ id, queue_id: queueId }, columns)))
       throw queueErrors.consumerMissing({ queue: queue.name, consumer: id });
     events.publish(QUEUES_TOPIC, queueId);
-    return (await need(account, queueId)).consumer!;
+    return (await getOrThrow(account, queueId)).consumer!;
   }
 
   return {
     async create(account, name, settings) {
-      const { row, created } = await createOrFind(account, name, settings);
+      const { row, created } = await findOrCreate(account, name, settings);
       if (!created) throw queueErrors.nameTaken({ name });
       return queueOf({ ...row, consumer: undefined });
     },
-    ensure: needByName,
+    ensure: getOrCreate,
     async list(account, page, names) {
       const { items, total } = await table.page(account, names, page);
       return { items: items.map(queueOf), total };
@@ -114,11 +114,11 @@ export function createQueues({
     },
     async byName(account, name) {
       const row = await table.findByName(account, name);
-      return row && need(account, row.id);
+      return row && getOrThrow(account, row.id);
     },
     exists: async (account, name) => (await table.findByName(account, name)) !== undefined,
     async update(account, id, { name, settings = {} }) {
-      const queue = await need(account, id);
+      const queue = await getOrThrow(account, id);
       if (name !== undefined && name !== queue.name) checkQueueName(name);
       const values = {
         ...settingColumns(settings),
@@ -128,7 +128,7 @@ export function createQueues({
       const done = await table.update(id, values);
       if (done === "name taken") throw queueErrors.nameTaken({ name });
       events.publish(QUEUES_TOPIC, id);
-      return need(account, id);
+      return getOrThrow(account, id);
     },
     async delete(account, id) {
       if (!(await table.delete(account, id))) throw queueErrors.queueMissing({ queue: id });
@@ -137,27 +137,27 @@ export function createQueues({
     addConsumer,
     replaceConsumer,
     async removeConsumer(account, queueId, id) {
-      const queue = await need(account, queueId);
+      const queue = await getOrThrow(account, queueId);
       if (!(await table.deleteConsumer(queueId, id)))
         throw queueErrors.consumerMissing({ queue: queue.name, consumer: id });
     },
     async removeConsumersOf(account, script) {
       for (const { queue_id, id } of await table.consumersOf(account, script)) await table.deleteConsumer(queue_id, id);
     },
-    async keepConsumersOf(account, scripts) {
+    async removeConsumersExcept(account, scripts) {
       for (const { queue_id, id, script } of await table.consumersOf(account))
         if (script !== null && !scripts.includes(script)) await table.deleteConsumer(queue_id, id);
     },
     async setConsumersOf(account, script, consumers) {
-      const wanted = new Set<string>();
+      const consumedQueueIds = new Set<string>();
       for (const { queue: name, ...consumer } of consumers) {
-        const queue = await needByName(account, name);
-        wanted.add(queue.id);
+        const queue = await getOrCreate(account, name);
+        consumedQueueIds.add(queue.id);
         if (queue.consumer === undefined) await addConsumer(account, queue.id, { ...consumer, script });
         else await replaceConsumer(account, queue.id, queue.consumer.id, { ...consumer, script });
       }
       for (const { queue_id, id } of await table.consumersOf(account, script))
-        if (!wanted.has(queue_id)) await table.deleteConsumer(queue_id, id);
+        if (!consumedQueueIds.has(queue_id)) await table.deleteConsumer(queue_id, id);
     },
   };
 }

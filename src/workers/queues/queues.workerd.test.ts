@@ -65,7 +65,7 @@ onEveryDatabase((engine) =>
     before(async () => {
       const { db } = await engine.open({ after: (end) => void ends.push(end) }, queueMigrations);
       const events = createLocalEvents({ log: silentLog });
-      store = createQueueStore({ db, events, clock: systemClock, ids: randomIds, log: silentLog, creates: true });
+      store = createQueueStore({ db, events, clock: systemClock, ids: randomIds, log: silentLog, createsQueues: true });
       runtime = startRuntime({ services: { ...noServices, queue: store } });
       runtime.onInvocation((record) => {
         records.push(record);

@@ -21,8 +21,8 @@ interface QueueServiceDeps {
  * Maximum size of a batch request, which is JSON with bodies in base64. The limits on messages are checked after
  * parsing.
  */
-const BATCH_BYTES = 2 * queueLimits.batchBytes + 64 * 1024;
-const DRAIN_BYTES = 16 * 1024 * 1024;
+const MAX_BATCH_REQUEST_BYTES = 2 * queueLimits.batchBytes + 64 * 1024;
+const MAX_DRAIN_BYTES = 16 * 1024 * 1024;
 const CONTENT_TYPES = ["text", "json", "bytes", "v8"];
 
 /**
@@ -48,15 +48,19 @@ export function createQueueService({
     return found;
   }
 
-  async function answer(request: IncomingMessage, queue: Queue, delay: number | undefined): Promise<unknown> {
+  async function handleOperation(request: IncomingMessage, queue: Queue, delay: number | undefined): Promise<unknown> {
     const operation = `${request.method} ${new URL(request.url ?? "/", "http://queue").pathname}`;
     switch (operation) {
       case "GET /metrics":
-        return shownMetrics(await messages.metrics(queue));
+        return toMetricsResponse(await messages.metrics(queue));
       case "POST /message":
-        return { metadata: { metrics: shownMetrics(await messages.send(queue, [await oneMessage(request, delay)])) } };
+        return {
+          metadata: { metrics: toMetricsResponse(await messages.send(queue, [await readMessage(request, delay)])) },
+        };
       case "POST /batch":
-        return { metadata: { metrics: shownMetrics(await messages.send(queue, await allMessages(request, delay))) } };
+        return {
+          metadata: { metrics: toMetricsResponse(await messages.send(queue, await readBatch(request, delay))) },
+        };
       default:
         throw queueErrors.badMessage({ reason: `${operation} is unknown`, fix: "Update the server." });
     }
@@ -66,20 +70,20 @@ export function createQueueService({
     async handle(request, response, { script, binding }) {
       try {
         const queue = await queueOf(script.account ?? "", binding.queue_name);
-        sendJson(response, 200, await answer(request, queue, binding.delivery_delay));
+        sendJson(response, 200, await handleOperation(request, queue, binding.delivery_delay));
       } catch (err) {
         if (!(err instanceof UserError))
           log.error({ err, script: script.name, queue: binding.queue_name }, "queues: failed to store messages");
-        await refuse(request, response, err);
+        await sendQueueError(request, response, err);
       }
     },
   };
 }
 
 /** Sends an error. workerd throws an Error with the reason phrase as its message. */
-async function refuse(request: IncomingMessage, response: ServerResponse, err: unknown): Promise<void> {
+async function sendQueueError(request: IncomingMessage, response: ServerResponse, err: unknown): Promise<void> {
   if (response.headersSent) return void response.destroy();
-  await drain(request, DRAIN_BYTES);
+  await drain(request, MAX_DRAIN_BYTES);
   const [status, text, code] =
     err instanceof UserError ? [err.entry.http, err.message, err.code] : [500, "Internal Server Error", 10001];
   // A reason phrase is restricted to printable ASCII characters here (RFC 9112 4 allows few others).
@@ -92,33 +96,33 @@ async function refuse(request: IncomingMessage, response: ServerResponse, err: u
   response.end();
 }
 
-async function oneMessage(request: IncomingMessage, delay: number | undefined): Promise<NewMessage> {
+async function readMessage(request: IncomingMessage, delay: number | undefined): Promise<NewMessage> {
   const { messageBytes: limit } = queueLimits;
   const contentType = contentTypeOf(request.headers["x-msg-fmt"]);
-  const own = request.headers["x-msg-delay-secs"];
+  const headerDelay = request.headers["x-msg-delay-secs"];
   const body = await readBody(request, limit);
   if (body === undefined)
     throw queueErrors.messageTooLarge({ size: request.headers["content-length"] ?? `more than ${limit}`, limit });
-  return { contentType, body, delay: own === undefined ? delay : Number(own) };
+  return { contentType, body, delay: headerDelay === undefined ? delay : Number(headerDelay) };
 }
 
-async function allMessages(request: IncomingMessage, delay: number | undefined): Promise<NewMessage[]> {
+async function readBatch(request: IncomingMessage, delay: number | undefined): Promise<NewMessage[]> {
   const { batchBytes: limit } = queueLimits;
-  const own = request.headers["x-msg-delay-secs"];
+  const headerDelay = request.headers["x-msg-delay-secs"];
   const count = Number(request.headers["cf-queue-batch-count"] ?? 0);
   if (count > queueLimits.batchMessages) throw queueErrors.tooManyMessages({ count, limit: queueLimits.batchMessages });
-  const body = await readBody(request, BATCH_BYTES);
+  const body = await readBody(request, MAX_BATCH_REQUEST_BYTES);
   if (body === undefined)
     throw queueErrors.batchTooLarge({ size: request.headers["cf-queue-batch-bytes"] ?? `more than ${limit}`, limit });
-  const { messages } = JSON.parse(body.toString("utf8")) as { messages: SentMessage[] };
+  const { messages } = JSON.parse(body.toString("utf8")) as { messages: WireMessage[] };
   return messages.map((message) => ({
     contentType: contentTypeOf(message.contentType),
     body: Buffer.from(message.body, "base64"),
-    delay: message.delaySecs ?? (own === undefined ? delay : Number(own)),
+    delay: message.delaySecs ?? (headerDelay === undefined ? delay : Number(headerDelay)),
   }));
 }
 
-interface SentMessage {
+interface WireMessage {
   body: string;
   contentType?: string;
   delaySecs?: number;
@@ -131,7 +135,7 @@ function contentTypeOf(sent: unknown): QueueContentType {
   throw queueErrors.badContentType({ type: JSON.stringify(sent) });
 }
 
-const shownMetrics = ({ backlogCount, backlogBytes, oldestMessage }: QueueMetrics) => ({
+const toMetricsResponse = ({ backlogCount, backlogBytes, oldestMessage }: QueueMetrics) => ({
   backlogCount,
   backlogBytes,
   oldestMessageTimestamp: oldestMessage?.getTime() ?? 0,

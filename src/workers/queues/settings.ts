@@ -18,9 +18,9 @@ const DELAY: Range = { min: 0, max: queueLimits.delaySeconds };
 
 type BadSettings = typeof queueErrors.badQueueSettings | typeof queueErrors.badConsumerSettings;
 
-function checkRange(field: string, value: number | undefined, { min, max }: Range, refuse: BadSettings): void {
+function checkRange(field: string, value: number | undefined, { min, max }: Range, createError: BadSettings): void {
   if (value !== undefined && !(Number.isInteger(value) && value >= min && value <= max))
-    throw refuse({ field, value, range: `a whole number from ${min} to ${max}` });
+    throw createError({ field, value, range: `a whole number from ${min} to ${max}` });
 }
 
 /** Checks settings and returns the columns of those that are given. Throws badQueueSettings. */
@@ -55,13 +55,13 @@ export function consumerColumns(queue: { name: string }, consumer: NewConsumer):
   const { type, script, deadLetterQueue, batchSize, maxWaitMs, maxRetries, maxConcurrency, retryDelay, visibilityMs } =
     consumer;
   const limits = queueLimits.consumer;
-  const refuse = queueErrors.badConsumerSettings;
-  checkRange("batch_size", batchSize, limits.batchSize, refuse);
-  checkRange("max_wait_time_ms", maxWaitMs, limits.maxWaitMs, refuse);
-  checkRange("max_retries", maxRetries, limits.maxRetries, refuse);
-  checkRange("max_concurrency", maxConcurrency, limits.maxConcurrency, refuse);
-  checkRange("retry_delay", retryDelay, DELAY, refuse);
-  checkRange("visibility_timeout_ms", visibilityMs, limits.visibilityMs, refuse);
+  const createError = queueErrors.badConsumerSettings;
+  checkRange("batch_size", batchSize, limits.batchSize, createError);
+  checkRange("max_wait_time_ms", maxWaitMs, limits.maxWaitMs, createError);
+  checkRange("max_retries", maxRetries, limits.maxRetries, createError);
+  checkRange("max_concurrency", maxConcurrency, limits.maxConcurrency, createError);
+  checkRange("retry_delay", retryDelay, DELAY, createError);
+  checkRange("visibility_timeout_ms", visibilityMs, limits.visibilityMs, createError);
   if (deadLetterQueue !== undefined) checkQueueName(deadLetterQueue);
   if (deadLetterQueue === queue.name) throw queueErrors.ownDeadLetterQueue({ queue: queue.name });
   return {

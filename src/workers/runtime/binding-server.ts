@@ -54,7 +54,7 @@ export async function startBindingServer({
     onTail(items);
   });
 
-  const bound = script.bindings.filter((binding) => binding.type === "service");
+  const serviceBindings = script.bindings.filter((binding) => binding.type === "service");
   const server = await listenOnSocket(
     socket,
     { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
@@ -72,7 +72,7 @@ export async function startBindingServer({
   );
   server.http.on("upgrade", (request: IncomingMessage, connection: Duplex, head: Buffer) => {
     onActivity();
-    const binding = bound.find((each) => serviceName(each) === request.headers[SERVICE_HEADER]);
+    const binding = serviceBindings.find((each) => serviceName(each) === request.headers[SERVICE_HEADER]);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     services.service.upgrade(request, connection, head, { script, binding });
   });
@@ -80,7 +80,7 @@ export async function startBindingServer({
   // never matches.
   server.http.on("connect", (request: IncomingMessage, connection: Duplex, head: Buffer) => {
     onActivity();
-    const binding = bound.find((each) => rpcHost(each) === request.url);
+    const binding = serviceBindings.find((each) => rpcHost(each) === request.url);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     if (head.length > 0) connection.unshift(head);
     services.service.connect(connection, { script, binding });

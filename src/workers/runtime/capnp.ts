@@ -67,7 +67,7 @@ export function generateConfig(
       sockets.bindings,
       `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]${more}`,
     );
-  const bound = (each: RemoteBinding) => {
+  const remoteService = (each: RemoteBinding) => {
     const name = serviceName(each);
     if (each.type !== "service") return binding(name);
     return binding(name, `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(each))}`);
@@ -78,7 +78,7 @@ export function generateConfig(
     `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [${ownModules(inside.tail, embed)}], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
     remote("egress", sockets.egress, "style = proxy"),
     binding(TAIL_SERVICE),
-    ...script.bindings.filter(isRemote).map(bound),
+    ...script.bindings.filter(isRemote).map(remoteService),
   ];
   const extension = inside.internal.map(
     ({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`,
@@ -222,21 +222,21 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
     case "queue":
       return `(${name}, queue = ${text(serviceName(binding))})`;
     case "stream":
-      return wrapped(STREAM_MODULE, binding);
+      return wrappedBinding(STREAM_MODULE, binding);
     case "assets":
     case "service":
       return `(${name}, service = ${text(serviceName(binding))})`;
     case "analytics_engine":
-      return wrapped(ANALYTICS, binding);
+      return wrappedBinding(ANALYTICS, binding);
     case "ratelimit":
-      return wrapped(RATE_LIMIT, binding);
+      return wrappedBinding(RATE_LIMIT, binding);
     case "send_email":
-      return wrapped(SEND_EMAIL, binding);
+      return wrappedBinding(SEND_EMAIL, binding);
   }
 }
 
 /** Configures a binding that one of our internal modules implements by calling the server. */
-const wrapped = (module: string, binding: RemoteBinding) =>
+const wrappedBinding = (module: string, binding: RemoteBinding) =>
   `(name = ${text(binding.name)}, wrapped = (moduleName = ${text(module)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
 
 /**

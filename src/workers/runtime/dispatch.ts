@@ -105,7 +105,7 @@ export function createDispatchClient({
       );
     },
     queue(id, batch, wallMs) {
-      return exchange({ [DISPATCH_HEADER]: id, ...ask("queue") }, batchBody(batch), wallMs, readOutcome);
+      return exchange({ [DISPATCH_HEADER]: id, ...ask("queue") }, encodeBatch(batch), wallMs, readOutcome);
     },
     async handlers(wallMs) {
       const names = await exchange(
@@ -127,7 +127,7 @@ const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> =>
 const NO_BODY = new Uint8Array();
 
 /** Encodes a batch as described at WireBatch. */
-function batchBody({ queue, messages, metrics: { oldestMessage, ...counts } }: QueueBatch): Uint8Array {
+function encodeBatch({ queue, messages, metrics: { oldestMessage, ...counts } }: QueueBatch): Uint8Array {
   const wire: WireBatch = {
     queue,
     messages: messages.map(({ id, sentAt, attempts, contentType, body }) => ({

@@ -105,7 +105,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
   let longRuns = 0;
   let death: InvocationOutcome | undefined;
 
-  const names: Sockets = {
+  const socketNames: Sockets = {
     mail: "mail.sock",
     http: "http.sock",
     services: [DEFAULT_ENTRYPOINT, ...(script.entrypoints ?? [])].map((entrypoint, i) => ({
@@ -115,7 +115,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     bindings: "bindings.sock",
     egress: "egress.sock",
   };
-  const listening = [names.mail, names.http, ...names.services.map(({ address }) => address)];
+  const listening = [socketNames.mail, socketNames.http, ...socketNames.services.map(({ address }) => address)];
   const { identity, release: releaseIdentity } = identities.acquire(script.account);
   const folder = createFolder();
   const servers: SocketServer[] = [];
@@ -132,7 +132,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
       await startBindingServer({
         script,
         services,
-        socket: folder.socket(names.bindings),
+        socket: folder.socket(socketNames.bindings),
         gid: identity?.gid,
         onTail: invocations.tail,
         onActivity,
@@ -141,7 +141,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     );
     servers.push(
       await startEgressProxy({
-        socket: folder.socket(names.egress),
+        socket: folder.socket(socketNames.egress),
         gid: identity?.gid,
         check: egress,
         actions: messages.handle,
@@ -163,17 +163,20 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     throw death?.exception === undefined ? err : new Error(death.exception.message, { cause: err });
   }
 
-  const dispatch = createDispatchClient({ socketPath: folder.socket(names.mail), concurrency: machinery.concurrency });
+  const dispatch = createDispatchClient({
+    socketPath: folder.socket(socketNames.mail),
+    concurrency: machinery.concurrency,
+  });
   const passthrough = createHttpPassthrough({
-    socketPath: folder.socket(names.http),
+    socketPath: folder.socket(socketNames.http),
     client: machinery.client,
     siteOf: (request) => machinery.siteOf(request, script.name),
     findExitCause,
   });
   const entrypoints = createProcessEntrypoints({
-    sockets: names.services.map(({ address, entrypoint }) => ({ path: folder.socket(address), entrypoint })),
+    sockets: socketNames.services.map(({ address, entrypoint }) => ({ path: folder.socket(address), entrypoint })),
     invocations,
-    counted,
+    countInvocation: counted,
     watch: () => watch!,
     onUsed: () => void (lastUsed = performance.now()),
     findExitCause,
@@ -202,7 +205,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
 
   function createFolder() {
     try {
-      return folders.create(generateConfig(script, inside, names, limits.heapMb), identity);
+      return folders.create(generateConfig(script, inside, socketNames, limits.heapMb), identity);
     } catch (err) {
       releaseIdentity();
       throw err;

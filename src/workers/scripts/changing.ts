@@ -118,7 +118,7 @@ async function sameAs(
     };
   }
   const { format, main, bindings, compatibilityDate, compatibilityFlags, limits } = latest;
-  const kept = latest.hasAssets ? await assets.of(latest.id) : undefined;
+  const kept = latest.hasAssets ? await assets.findByVersion(latest.id) : undefined;
   return {
     format,
     main,

@@ -12,19 +12,19 @@ import type { VersionRecord } from "./versions-table.ts";
  */
 export function planAssets(
   account: string,
-  { assets: chosen }: Pick<Upload, "assets">,
+  { assets: selection }: Pick<Upload, "assets">,
   assets: Assets,
 ): (base: { latest?: VersionRecord }) => Promise<VersionAssets | undefined> {
-  if (chosen === undefined) return async () => undefined;
-  const { token, config } = chosen;
+  if (selection === undefined) return async () => undefined;
+  const { token, config } = selection;
   if (token !== undefined) {
-    const manifestId = assets.completed(account, token);
+    const manifestId = assets.manifestIdOfToken(account, token);
     return async () => ({ manifestId, config: config ?? {} });
   }
   return async ({ latest }) => {
-    const kept = latest && (await assets.of(latest.id));
-    if (kept === undefined) throw assetErrors.nothingToKeep();
-    return { ...kept, ...(config !== undefined && { config }) };
+    const previousAssets = latest && (await assets.findByVersion(latest.id));
+    if (previousAssets === undefined) throw assetErrors.nothingToKeep();
+    return { ...previousAssets, ...(config !== undefined && { config }) };
   };
 }
 

@@ -172,14 +172,14 @@ export interface Upload {
   limits?: { cpuMs?: number };
   annotations?: Annotations;
   settings?: Partial<ScriptSettings>;
-  assets?: ChosenAssets;
+  assets?: AssetSelection;
 }
 
 /**
  * The static assets of a new version. Without `token`, the files of the newest version are kept, and also their
  * configuration if `config` is omitted.
  */
-interface ChosenAssets {
+interface AssetSelection {
   /** The completion token of an upload. */
   token?: string;
   config?: AssetsConfig;

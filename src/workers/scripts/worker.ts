@@ -71,7 +71,7 @@ export async function loadWorker(
   if (version === undefined || script === undefined)
     throw workerErrors.versionMissing({ version: id, script: script?.name ?? "that had it" });
   const modules = await readModules(await listModules(tables, id), objects);
-  const own = version.hasAssets ? await assets.of(id) : undefined;
+  const own = version.hasAssets ? await assets.findByVersion(id) : undefined;
   const opened = own && (await assets.open(version, own));
   return {
     worker: workerScriptOf(version, { name: script.name, modules, secrets, assets: opened?.site }),

@@ -29,7 +29,7 @@ const MAX_TAGS = 20;
 const MAX_TAG = 100;
 /** A TXT record of 4,095 octets takes up to 16 KiB if every octet is escaped. */
 const MAX_WRITTEN = 20_000;
-const WRITTEN_TYPES: ReadonlySet<RecordType> = new Set(["TXT", "CNAME", "AAAA"]);
+const TYPES_WITH_WRITTEN_CONTENT: ReadonlySet<RecordType> = new Set(["TXT", "CNAME", "AAAA"]);
 
 /** Parses a request into a record of the zone. Throws dnsInvalid with every problem in its chain. */
 export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
@@ -58,7 +58,7 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
     type: type!,
     name: name!,
     content: contentOf(type!, data!),
-    written: writtenOf(type!, request, contentOf(type!, data!)),
+    written: writtenContentOf(type!, request, contentOf(type!, data!)),
     priority: hasPriority(type!) ? (data!.priority as number) : null,
     data: showsData(type!) ? data! : null,
     // The proxy chooses the TTL of a proxied record.
@@ -75,8 +75,8 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
  * Returns the content as it was sent, with which clients such as Terraform compare, or null if it is already
  * normalized.
  */
-function writtenOf(type: RecordType, { content }: RecordRequest, normal: string): string | null {
-  if (!WRITTEN_TYPES.has(type) || content === undefined || content === normal) return null;
+function writtenContentOf(type: RecordType, { content }: RecordRequest, normal: string): string | null {
+  if (!TYPES_WITH_WRITTEN_CONTENT.has(type) || content === undefined || content === normal) return null;
   // PostgreSQL cannot store U+0000.
   return content.length > MAX_WRITTEN || content.includes("\0") ? null : content;
 }

@@ -36,10 +36,10 @@ const listQuery = z.object({
 
 /** These operations sort the list in memory, so its length is limited; `sending/suppressions` returns longer lists. */
 const MAX_LISTED = 10_000;
-const AT_ONCE = 1000;
+const PAGE_SIZE = 1000;
 
 /** Each operation exists for both products, and for accounts and zones. */
-const PLACES = (["account", "zone"] as const).flatMap((level) =>
+const PATHS = (["account", "zone"] as const).flatMap((level) =>
   (["routing", "sending"] as const).map((product) => ({
     level,
     product,
@@ -53,7 +53,7 @@ const PLACES = (["account", "zone"] as const).flatMap((level) =>
  * Converts errors to the published format of these paths: the string `error` for 404, otherwise the string array
  * `errors`.
  */
-async function failing<Result>(work: () => Promise<Answer<Result>>): Promise<Answer<Result> | Response> {
+async function withPublishedErrors<Result>(work: () => Promise<Answer<Result>>): Promise<Answer<Result> | Response> {
   try {
     return await work();
   } catch (err) {
@@ -83,10 +83,10 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
     return { account, zone: { id, name } };
   }
 
-  const belongs = ({ zone }: Owner, { scope }: Suppression) =>
-    zone === undefined || scope.type === "account" || isBelow(scope.value, zone.name);
+  const appliesTo = ({ zone }: Owner, { scope }: Suppression) =>
+    zone === undefined || scope.type === "account" || isSameOrSubdomain(scope.value, zone.name);
 
-  const show = ({ zone }: Owner, one: Suppression): z.input<typeof entrySchema> => ({
+  const toEntry = ({ zone }: Owner, one: Suppression): z.input<typeof entrySchema> => ({
     id: one.id,
     email: one.email,
     reason: one.reason,
@@ -95,27 +95,27 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
     zones: zone !== undefined && one.scope.type === "sending_domain" ? [zone.id] : [],
   });
 
-  async function need(params: Record<string, string>): Promise<{ owner: Owner; found: Suppression }> {
+  async function getOrThrow(params: Record<string, string>): Promise<{ owner: Owner; found: Suppression }> {
     const owner = await ownerOf(params);
     const found = await suppressions.get(owner.account, params.suppression_id!);
-    if (!belongs(owner, found)) throw suppressionErrors.noSuppression();
+    if (!appliesTo(owner, found)) throw suppressionErrors.noSuppression();
     return { owner, found };
   }
 
-  async function all(owner: Owner): Promise<Suppression[]> {
+  async function listAll(owner: Owner): Promise<Suppression[]> {
     const found: Suppression[] = [];
     let cursor: string | undefined;
     do {
-      const { items, next } = await suppressions.list(owner.account, {}, { cursor, perPage: AT_ONCE });
-      found.push(...items.filter((one) => belongs(owner, one)));
+      const { items, next } = await suppressions.list(owner.account, {}, { cursor, perPage: PAGE_SIZE });
+      found.push(...items.filter((one) => appliesTo(owner, one)));
       cursor = next ?? undefined;
     } while (cursor !== undefined && found.length < MAX_LISTED);
     return found;
   }
 
-  return PLACES.flatMap(({ level, product, path, read, write }) => {
+  return PATHS.flatMap(({ level, product, path, read, write }) => {
     const name = `${level}-email-${product}-suppression`;
-    const one = `${path}/{suppression_id}`;
+    const entryPath = `${path}/{suppression_id}`;
     return [
       route(
         {
@@ -129,11 +129,11 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
           result: z.array(entrySchema),
         },
         async ({ params, query: { page, per_page, order, direction } }) =>
-          failing(async () => {
+          withPublishedErrors(async () => {
             const owner = await ownerOf(params);
-            const listed = sorted(await all(owner), order, direction);
+            const listed = sortEntries(await listAll(owner), order, direction);
             const from = Math.max(0, page - 1) * per_page;
-            const shown = listed.slice(from, from + per_page).map((item) => show(owner, item));
+            const shown = listed.slice(from, from + per_page).map((item) => toEntry(owner, item));
             return answer(shown, { extraFields: { page, per_page, total: listed.length } });
           }),
       ),
@@ -149,7 +149,7 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
           result: z.object({ id: z.uuid() }),
         },
         async ({ params, body: { email, expires_at: expiresAt } }) =>
-          failing(async () => {
+          withPublishedErrors(async () => {
             const { account, zone } = await ownerOf(params);
             const { id } = await suppressions.create(account, {
               email,
@@ -163,31 +163,31 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         {
           id: `get-${name}`,
           method: "get",
-          path: one,
+          path: entryPath,
           tag,
           summary: "Get a suppression (deprecated)",
           permission: read,
           result: entrySchema,
         },
         async ({ params }) =>
-          failing(async () => {
-            const { owner, found } = await need(params);
-            return answer(show(owner, found));
+          withPublishedErrors(async () => {
+            const { owner, found } = await getOrThrow(params);
+            return answer(toEntry(owner, found));
           }),
       ),
       route(
         {
           id: `delete-${name}`,
           method: "delete",
-          path: one,
+          path: entryPath,
           tag,
           summary: "Delete a suppression (deprecated)",
           permission: write,
           result: z.null(),
         },
         async ({ params }) =>
-          failing(async () => {
-            const { owner, found } = await need(params);
+          withPublishedErrors(async () => {
+            const { owner, found } = await getOrThrow(params);
             // Account-wide entries also apply to other zones.
             if (owner.zone !== undefined && found.scope.type === "account")
               throw suppressionErrors.accountSuppression();
@@ -199,9 +199,9 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
   });
 }
 
-const isBelow = (domain: string, zone: string) => domain === zone || domain.endsWith(`.${zone}`);
+const isSameOrSubdomain = (domain: string, zone: string) => domain === zone || domain.endsWith(`.${zone}`);
 
-function sorted(items: Suppression[], order: "email" | "expires_at" | "created_at", direction: "asc" | "desc") {
+function sortEntries(items: Suppression[], order: "email" | "expires_at" | "created_at", direction: "asc" | "desc") {
   const sign = direction === "asc" ? 1 : -1;
   const compare = {
     email: (a: Suppression, b: Suppression) => (a.email < b.email ? -1 : Number(a.email > b.email)),

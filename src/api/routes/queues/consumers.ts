@@ -1,24 +1,32 @@
 import { z } from "@hono/zod-openapi";
 import { queueErrors, type NewQueueConsumer } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { consumerShape, QUEUE, queueOf, reading, shownConsumer, writing, type QueueRouteDeps } from "./shapes.ts";
+import {
+  consumerShape,
+  QUEUE,
+  getQueue,
+  READ_OPTIONS,
+  toConsumerResponse,
+  WRITE_OPTIONS,
+  type QueueRouteDeps,
+} from "./shapes.ts";
 
 const CONSUMERS = `${QUEUE}/consumers`;
 const CONSUMER = `${CONSUMERS}/{consumer_id}`;
 
-const number = z.number().nullish();
-const sentConsumer = z.looseObject({
+const optionalNumber = z.number().nullish();
+const consumerBody = z.looseObject({
   type: z.enum(["worker", "http_pull"]),
   script_name: z.string().optional(),
   dead_letter_queue: z.string().nullish(),
   settings: z
     .looseObject({
-      batch_size: number,
-      max_concurrency: number,
-      max_retries: number,
-      max_wait_time_ms: number,
-      retry_delay: number,
-      visibility_timeout_ms: number,
+      batch_size: optionalNumber,
+      max_concurrency: optionalNumber,
+      max_retries: optionalNumber,
+      max_wait_time_ms: optionalNumber,
+      retry_delay: optionalNumber,
+      visibility_timeout_ms: optionalNumber,
     })
     .nullish(),
 });
@@ -26,7 +34,7 @@ const sentConsumer = z.looseObject({
 /** Routes that list, add, change and remove the consumer of a queue. */
 export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
   /** Throws consumerScriptMissing if the worker does not exist. */
-  async function consumerOf(account: string, sent: z.infer<typeof sentConsumer>): Promise<NewQueueConsumer> {
+  async function readConsumer(account: string, sent: z.infer<typeof consumerBody>): Promise<NewQueueConsumer> {
     const { type, script_name: script, dead_letter_queue: deadLetterQueue, settings } = sent;
     if (type === "worker" && (script === undefined || (await scripts.get(account, script)) === undefined))
       throw queueErrors.consumerScriptMissing({ script: script ?? "without script_name" });
@@ -46,7 +54,7 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
   return [
     route(
       {
-        ...reading,
+        ...READ_OPTIONS,
         id: "queues-list-consumers",
         method: "get",
         path: CONSUMERS,
@@ -54,31 +62,31 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
         result: z.array(consumerShape),
       },
       async ({ params }) => {
-        const queue = await queueOf(queues, params);
-        return answer(queue.consumer === undefined ? [] : [shownConsumer(queue, queue.consumer)]);
+        const queue = await getQueue(queues, params);
+        return answer(queue.consumer === undefined ? [] : [toConsumerResponse(queue, queue.consumer)]);
       },
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-create-consumer",
         method: "post",
         path: CONSUMERS,
         summary: "Create a Queue Consumer",
-        body: sentConsumer,
+        body: consumerBody,
         result: consumerShape,
       },
       async ({ params, body }) => {
         const account = params.account_id!;
-        const queue = await queueOf(queues, params);
+        const queue = await getQueue(queues, params);
         return answer(
-          shownConsumer(queue, await queues.addConsumer(account, queue.id, await consumerOf(account, body))),
+          toConsumerResponse(queue, await queues.addConsumer(account, queue.id, await readConsumer(account, body))),
         );
       },
     ),
     route(
       {
-        ...reading,
+        ...READ_OPTIONS,
         id: "queues-get-consumer",
         method: "get",
         path: CONSUMER,
@@ -86,34 +94,34 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
         result: consumerShape,
       },
       async ({ params }) => {
-        const queue = await queueOf(queues, params);
+        const queue = await getQueue(queues, params);
         if (queue.consumer?.id !== params.consumer_id)
           throw queueErrors.consumerMissing({ queue: queue.name, consumer: params.consumer_id });
-        return answer(shownConsumer(queue, queue.consumer!));
+        return answer(toConsumerResponse(queue, queue.consumer!));
       },
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-update-consumer",
         method: "put",
         path: CONSUMER,
         summary: "Update Queue Consumer",
-        body: sentConsumer,
+        body: consumerBody,
         result: consumerShape,
       },
       async ({ params, body }) => {
         const account = params.account_id!;
-        const queue = await queueOf(queues, params);
-        const consumer = await consumerOf(account, body);
+        const queue = await getQueue(queues, params);
+        const consumer = await readConsumer(account, body);
         return answer(
-          shownConsumer(queue, await queues.replaceConsumer(account, queue.id, params.consumer_id!, consumer)),
+          toConsumerResponse(queue, await queues.replaceConsumer(account, queue.id, params.consumer_id!, consumer)),
         );
       },
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-delete-consumer",
         method: "delete",
         path: CONSUMER,

@@ -8,7 +8,16 @@ import {
   type Queues,
 } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { metricsShape, QUEUE, queueOf, queueShape, reading, shownMetrics, shownQueue, writing } from "./shapes.ts";
+import {
+  metricsShape,
+  QUEUE,
+  getQueue,
+  queueShape,
+  READ_OPTIONS,
+  toMetricsResponse,
+  toQueueResponse,
+  WRITE_OPTIONS,
+} from "./shapes.ts";
 import type { QueueRouteDeps } from "./shapes.ts";
 
 export interface MessageRouteDeps extends QueueRouteDeps {
@@ -17,11 +26,11 @@ export interface MessageRouteDeps extends QueueRouteDeps {
 }
 
 const MESSAGES = `${QUEUE}/messages`;
-const seconds = z.number().nullish();
-const sentMessage = z.object({
+const optionalSeconds = z.number().nullish();
+const messageBody = z.object({
   body: z.unknown(),
   content_type: z.enum(["json", "text", "bytes"]).optional(),
-  delay_seconds: seconds,
+  delay_seconds: optionalSeconds,
 });
 const batchSize = z.number().int().min(1).max(queueLimits.pull.batchSize.max).nullish();
 const { visibilityMs } = queueLimits.consumer;
@@ -34,7 +43,7 @@ const messageShape = z.looseObject({
   metadata: z.record(z.string(), z.string()),
 });
 
-function messageOf({ body, content_type = "json", delay_seconds }: z.infer<typeof sentMessage>): NewQueueMessage {
+function readMessage({ body, content_type = "json", delay_seconds }: z.infer<typeof messageBody>): NewQueueMessage {
   const delay = delay_seconds ?? undefined;
   if (content_type === "json") {
     if (body === undefined) throw queueErrors.badMessage({ reason: "it has no body", fix: 'Send { "body": … }.' });
@@ -49,7 +58,7 @@ function messageOf({ body, content_type = "json", delay_seconds }: z.infer<typeo
 }
 
 /** Bodies of content types other than text are base64-encoded. */
-const shownMessage = ({ id, contentType, body, sentAt, attempts }: QueueMessage) => ({
+const toMessageResponse = ({ id, contentType, body, sentAt, attempts }: QueueMessage) => ({
   id,
   body: Buffer.from(body).toString(contentType === "text" ? "utf8" : "base64"),
   timestamp_ms: sentAt.getTime(),
@@ -62,41 +71,41 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
   return [
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-push-message",
         method: "post",
         path: MESSAGES,
         summary: "Push Message",
-        body: sentMessage,
+        body: messageBody,
         result: z.object({ metadata }),
       },
       async ({ params, body }) => {
-        const metrics = await messages.send(await queueOf(queues, params), [messageOf(body)]);
-        return answer({ metadata: { metrics: shownMetrics(metrics) } });
+        const metrics = await messages.send(await getQueue(queues, params), [readMessage(body)]);
+        return answer({ metadata: { metrics: toMetricsResponse(metrics) } });
       },
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-push-messages",
         method: "post",
         path: `${MESSAGES}/batch`,
         summary: "Push Message Batch",
-        body: z.object({ messages: z.array(sentMessage), delay_seconds: seconds }),
+        body: z.object({ messages: z.array(messageBody), delay_seconds: optionalSeconds }),
         result: z.object({ metadata }),
       },
       async ({ params, body: { messages: sent, delay_seconds } }) => {
         const batch = sent.map((message) =>
-          messageOf({ ...message, delay_seconds: message.delay_seconds ?? delay_seconds }),
+          readMessage({ ...message, delay_seconds: message.delay_seconds ?? delay_seconds }),
         );
         return answer({
-          metadata: { metrics: shownMetrics(await messages.send(await queueOf(queues, params), batch)) },
+          metadata: { metrics: toMetricsResponse(await messages.send(await getQueue(queues, params), batch)) },
         });
       },
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-pull-messages",
         method: "post",
         path: `${MESSAGES}/pull`,
@@ -115,7 +124,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         }),
       },
       async ({ params, body }) => {
-        const queue = await queueOf(queues, params);
+        const queue = await getQueue(queues, params);
         const pulled = await messages.pull(queue, {
           batchSize: body.batch_size ?? undefined,
           visibilityMs: body.visibility_timeout_ms ?? body.visibility_timeout ?? undefined,
@@ -123,14 +132,14 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         const metrics = await messages.metrics(queue);
         return answer({
           message_backlog_count: metrics.backlogCount,
-          messages: pulled.map((message) => ({ ...shownMessage(message), lease_id: message.leaseId })),
-          metadata: { metrics: shownMetrics(metrics) },
+          messages: pulled.map((message) => ({ ...toMessageResponse(message), lease_id: message.leaseId })),
+          metadata: { metrics: toMetricsResponse(metrics) },
         });
       },
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-ack-messages",
         method: "post",
         path: `${MESSAGES}/ack`,
@@ -141,7 +150,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
             .max(1000)
             .nullish(),
           retries: z
-            .array(z.object({ lease_id: z.string(), delay_seconds: seconds }))
+            .array(z.object({ lease_id: z.string(), delay_seconds: optionalSeconds }))
             .max(1000)
             .nullish(),
         }),
@@ -153,7 +162,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       },
       async ({ params, body: { acks, retries } }) => {
         const settled = await messages.settle(
-          await queueOf(queues, params),
+          await getQueue(queues, params),
           (acks ?? []).map(({ lease_id }) => lease_id),
           (retries ?? []).map(({ lease_id, delay_seconds }) => ({
             leaseId: lease_id,
@@ -165,7 +174,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
     ),
     route(
       {
-        ...reading,
+        ...READ_OPTIONS,
         id: "queues-peek-messages",
         method: "post",
         path: `${MESSAGES}/peek`,
@@ -176,26 +185,26 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       },
       async ({ params, body: { batch_size } }) => {
         const found = await messages.peek(
-          await queueOf(queues, params),
+          await getQueue(queues, params),
           batch_size ?? queueLimits.pull.batchSize.default,
         );
-        return answer({ messages: found.map((message) => ({ ...shownMessage(message), ref: message.id })) });
+        return answer({ messages: found.map((message) => ({ ...toMessageResponse(message), ref: message.id })) });
       },
     ),
     route(
       {
-        ...reading,
+        ...READ_OPTIONS,
         id: "queues-get-metrics",
         method: "get",
         path: `${QUEUE}/metrics`,
         summary: "Get Queue Metrics",
         result: metricsShape,
       },
-      async ({ params }) => answer(shownMetrics(await messages.metrics(await queueOf(queues, params)))),
+      async ({ params }) => answer(toMetricsResponse(await messages.metrics(await getQueue(queues, params)))),
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-purge",
         method: "post",
         path: `${QUEUE}/purge`,
@@ -205,13 +214,15 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       },
       async ({ params, body }) => {
         if (body.delete_messages_permanently !== true) throw queueErrors.purgeUnconfirmed();
-        await messages.purge(await queueOf(queues, params));
-        return answer(shownQueue(await queueOf(queues, params), await scripts.queueProducers(params.account_id!)));
+        await messages.purge(await getQueue(queues, params));
+        return answer(
+          toQueueResponse(await getQueue(queues, params), await scripts.queueProducers(params.account_id!)),
+        );
       },
     ),
     route(
       {
-        ...reading,
+        ...READ_OPTIONS,
         id: "queues-purge-get",
         method: "get",
         path: `${QUEUE}/purge`,
@@ -219,7 +230,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         result: z.object({ completed: z.string(), started_at: z.string().optional() }),
       },
       async ({ params }) => {
-        const { purgedAt } = await queueOf(queues, params);
+        const { purgedAt } = await getQueue(queues, params);
         // A purge request is answered only after the purge has completed.
         return answer({ completed: "true", ...(purgedAt !== undefined && { started_at: purgedAt.toISOString() }) });
       },

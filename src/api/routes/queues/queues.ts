@@ -2,7 +2,16 @@ import { z } from "@hono/zod-openapi";
 import type { Queue, QueueSettings } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { QUEUE, QUEUES, queueOf, queueShape, reading, shownQueue, writing, type QueueRouteDeps } from "./shapes.ts";
+import {
+  QUEUE,
+  QUEUES,
+  getQueue,
+  queueShape,
+  READ_OPTIONS,
+  toQueueResponse,
+  WRITE_OPTIONS,
+  type QueueRouteDeps,
+} from "./shapes.ts";
 
 const settings = z
   .object({
@@ -13,32 +22,36 @@ const settings = z
   .nullish();
 const jurisdiction = z.enum(["eu", "us", "fedramp"]).nullish();
 /** Loose, because some clients send back the whole queue object. */
-const change = z.looseObject({ queue_name: z.string().optional(), settings, jurisdiction });
+const queueBody = z.looseObject({ queue_name: z.string().optional(), settings, jurisdiction });
 const names = z.union([z.string().transform((name) => [name]), z.array(z.string()).max(1000)]).optional();
 
-function settingsOf(sent: z.infer<typeof settings>, where: z.infer<typeof jurisdiction>): Partial<QueueSettings> {
+function readSettings(
+  sent: z.infer<typeof settings>,
+  requestedJurisdiction: z.infer<typeof jurisdiction>,
+): Partial<QueueSettings> {
   return {
     ...(typeof sent?.delivery_delay === "number" && { deliveryDelay: sent.delivery_delay }),
     ...(typeof sent?.delivery_paused === "boolean" && { deliveryPaused: sent.delivery_paused }),
     ...(typeof sent?.message_retention_period === "number" && { retention: sent.message_retention_period }),
-    ...(typeof where === "string" && { jurisdiction: where }),
+    ...(typeof requestedJurisdiction === "string" && { jurisdiction: requestedJurisdiction }),
   };
 }
 
 /** Routes that create, list, change and delete queues. */
 export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
-  const shown = async (account: string, queue: Queue) => shownQueue(queue, await scripts.queueProducers(account));
+  const toResponse = async (account: string, queue: Queue) =>
+    toQueueResponse(queue, await scripts.queueProducers(account));
 
   const updateRoute = (id: string, method: "put" | "patch"): Route =>
     route(
-      { ...writing, id, method, path: QUEUE, summary: "Update Queue", body: change, result: queueShape },
+      { ...WRITE_OPTIONS, id, method, path: QUEUE, summary: "Update Queue", body: queueBody, result: queueShape },
       async ({ params, body }) =>
         answer(
-          await shown(
+          await toResponse(
             params.account_id!,
             await queues.update(params.account_id!, params.queue_id!, {
               ...(body.queue_name !== undefined && { name: body.queue_name }),
-              settings: settingsOf(body.settings, body.jurisdiction),
+              settings: readSettings(body.settings, body.jurisdiction),
             }),
           ),
         ),
@@ -47,7 +60,7 @@ export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
   return [
     route(
       {
-        ...reading,
+        ...READ_OPTIONS,
         id: "queues-list",
         method: "get",
         path: QUEUES,
@@ -59,36 +72,43 @@ export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
         const page = pageRequest(query);
         const producers = await scripts.queueProducers(params.account_id!);
         return pageAnswer(await queues.list(params.account_id!, page, query.name), page, (queue) =>
-          shownQueue(queue, producers),
+          toQueueResponse(queue, producers),
         );
       },
     ),
     route(
       {
-        ...writing,
+        ...WRITE_OPTIONS,
         id: "queues-create",
         method: "post",
         path: QUEUES,
         summary: "Create Queue",
-        body: change.extend({ queue_name: z.string() }),
+        body: queueBody.extend({ queue_name: z.string() }),
         result: queueShape,
       },
       async ({ params, body }) =>
         answer(
-          await shown(
+          await toResponse(
             params.account_id!,
-            await queues.create(params.account_id!, body.queue_name, settingsOf(body.settings, body.jurisdiction)),
+            await queues.create(params.account_id!, body.queue_name, readSettings(body.settings, body.jurisdiction)),
           ),
         ),
     ),
     route(
-      { ...reading, id: "queues-get", method: "get", path: QUEUE, summary: "Get Queue", result: queueShape },
-      async ({ params }) => answer(await shown(params.account_id!, await queueOf(queues, params))),
+      { ...READ_OPTIONS, id: "queues-get", method: "get", path: QUEUE, summary: "Get Queue", result: queueShape },
+      async ({ params }) => answer(await toResponse(params.account_id!, await getQueue(queues, params))),
     ),
     updateRoute("queues-update", "put"),
     updateRoute("queues-update-partial", "patch"),
     route(
-      { ...writing, id: "queues-delete", method: "delete", path: QUEUE, summary: "Delete Queue", result: z.null() },
+      {
+        ...WRITE_OPTIONS,
+        id: "queues-delete",
+        method: "delete",
+        path: QUEUE,
+        summary: "Delete Queue",
+        result: z.null(),
+      },
       async ({ params }) => {
         await queues.delete(params.account_id!, params.queue_id!);
         return answer(null);

@@ -10,8 +10,8 @@ export interface QueueRouteDeps {
 export const QUEUES = "/accounts/{account_id}/queues";
 export const QUEUE = `${QUEUES}/{queue_id}`;
 // The hosted service accepts these permission groups in addition to those for Queues.
-export const reading = { tag: "Queue", permission: "Workers Scripts Read" } as const;
-export const writing = { tag: "Queue", permission: "Workers Scripts Write" } as const;
+export const READ_OPTIONS = { tag: "Queue", permission: "Workers Scripts Read" } as const;
+export const WRITE_OPTIONS = { tag: "Queue", permission: "Workers Scripts Write" } as const;
 
 const instant = z.iso.datetime();
 
@@ -26,7 +26,7 @@ export const consumerShape = z.looseObject({
   settings: z.record(z.string(), z.number()),
 });
 
-export function shownConsumer(queue: Pick<Queue, "name">, consumer: QueueConsumer) {
+export function toConsumerResponse(queue: Pick<Queue, "name">, consumer: QueueConsumer) {
   const { script, maxConcurrency, retryDelay } = consumer;
   return {
     consumer_id: consumer.id,
@@ -63,7 +63,7 @@ export const queueShape = z.looseObject({
   }),
 });
 
-export function shownQueue(queue: Queue, producers: ReadonlyMap<string, string[]>) {
+export function toQueueResponse(queue: Queue, producers: ReadonlyMap<string, string[]>) {
   const scripts = producers.get(queue.name) ?? [];
   return {
     queue_id: queue.id,
@@ -74,7 +74,7 @@ export function shownQueue(queue: Queue, producers: ReadonlyMap<string, string[]
     producers_total_count: scripts.length,
     producers: scripts.map((script) => ({ type: "worker" as const, script })),
     consumers_total_count: queue.consumer === undefined ? 0 : 1,
-    consumers: queue.consumer === undefined ? [] : [shownConsumer(queue, queue.consumer)],
+    consumers: queue.consumer === undefined ? [] : [toConsumerResponse(queue, queue.consumer)],
     settings: {
       delivery_delay: queue.deliveryDelay,
       delivery_paused: queue.deliveryPaused,
@@ -89,14 +89,14 @@ export const metricsShape = z.object({
   oldest_message_timestamp_ms: z.number().int(),
 });
 
-export const shownMetrics = ({ backlogCount, backlogBytes, oldestMessage }: QueueMetrics) => ({
+export const toMetricsResponse = ({ backlogCount, backlogBytes, oldestMessage }: QueueMetrics) => ({
   backlog_count: backlogCount,
   backlog_bytes: backlogBytes,
   oldest_message_timestamp_ms: oldestMessage?.getTime() ?? 0,
 });
 
 /** Returns the queue in the path. Throws queueMissing. */
-export async function queueOf(queues: Queues, params: Record<string, string>): Promise<Queue> {
+export async function getQueue(queues: Queues, params: Record<string, string>): Promise<Queue> {
   const queue = await queues.get(params.account_id!, params.queue_id!);
   if (queue === undefined) throw queueErrors.queueMissing({ queue: params.queue_id });
   return queue;

@@ -70,7 +70,7 @@ export const metaField = z.record(text, z.unknown());
 export const creatorField = text.nullish().transform((creator) => creator ?? null);
 
 /** Treats null as omitted, for fields in which null has no meaning. */
-const orOmitted = <Schema extends z.ZodType>(schema: Schema) =>
+const nullAsOmitted = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((given) => given ?? undefined);
 
 /** Fields of a video that can be set; omitted fields keep their values. The domain validates them. */
@@ -81,10 +81,10 @@ const videoFields = {
     .transform((origins) => origins ?? [])
     .optional(),
   creator: creatorField.optional(),
-  meta: orOmitted(metaField),
-  requireSignedURLs: orOmitted(z.boolean()),
+  meta: nullAsOmitted(metaField),
+  requireSignedURLs: nullAsOmitted(z.boolean()),
   scheduledDeletion: instant.nullable().optional(),
-  thumbnailTimestampPct: orOmitted(z.number()),
+  thumbnailTimestampPct: nullAsOmitted(z.number()),
 };
 
 export const videoUpdateBody = z.object({

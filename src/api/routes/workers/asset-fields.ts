@@ -45,7 +45,7 @@ export const hasAssets = ({ assets, keep_assets }: AssetFields): boolean =>
  * Returns the assets of a new version. `more` overrides the configuration in the fields. Throws badMetadata, badConfig,
  * notOffered.
  */
-export function chosenAssets(fields: AssetFields, part: string, more: AssetsConfig = {}): Pick<Upload, "assets"> {
+export function readAssetFields(fields: AssetFields, part: string, more: AssetsConfig = {}): Pick<Upload, "assets"> {
   const { assets } = fields;
   const given = assets?.config ?? undefined;
   const config =
@@ -104,7 +104,7 @@ const RULE_FILES = { _headers: "headers", _redirects: "redirects" } as const;
 /**
  * Separates `_headers` and `_redirects`, which the JSON body of a version contains as modules, from the other modules.
  */
-export function withoutRuleFiles(modules: UploadedModule[]): { modules: UploadedModule[]; config: AssetsConfig } {
+export function separateRuleFiles(modules: UploadedModule[]): { modules: UploadedModule[]; config: AssetsConfig } {
   const config: AssetsConfig = {};
   const rest = modules.filter(({ name, content }) => {
     if (!Object.hasOwn(RULE_FILES, name) || typeof content !== "string") return true;

@@ -4,11 +4,11 @@ import { assetErrors, type AssetUploads } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { SCRIPT, UPLOAD_BYTES, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
 
-type SentAssets = Parameters<AssetUploads["store"]>[1];
+type UploadedAssets = Parameters<AssetUploads["store"]>[1];
 
 const manifest = z.record(z.string(), z.object({ hash: z.string(), size: z.number().int().min(0) }));
 /** Large enough for a manifest of 20,000 files with long paths. */
-const MANIFEST_BYTES = 32 * 1024 * 1024;
+const MAX_MANIFEST_BYTES = 32 * 1024 * 1024;
 
 /**
  * Routes that upload static assets: a client creates a session for a manifest, then uploads the files that the server
@@ -23,7 +23,7 @@ export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
       summary: "Create Assets Upload Session",
       ...writing,
       body: z.object({ manifest }),
-      maxBytes: MANIFEST_BYTES,
+      maxBytes: MAX_MANIFEST_BYTES,
       maxValues: 150_000,
       result: z.object({ jwt: z.string(), buckets: z.array(z.array(z.string())) }),
     },
@@ -75,8 +75,8 @@ function callerOf(assets: AssetUploads, secret: string): Caller | undefined {
  * Reads the uploaded files. Each part is named after the hash of its file and contains the file in base64. Throws
  * badUpload.
  */
-async function filesOf(form: FormData): Promise<SentAssets> {
-  const files: SentAssets[number][] = [];
+async function filesOf(form: FormData): Promise<UploadedAssets> {
+  const files: UploadedAssets[number][] = [];
   for (const [hash, part] of form) {
     const text = typeof part === "string" ? part : await part.text();
     const type = typeof part === "string" ? "" : part.type;

@@ -1,5 +1,5 @@
 import type { Upload, UploadedModule } from "../../../workers/index.ts";
-import { chosenAssets, hasAssets } from "./asset-fields.ts";
+import { readAssetFields, hasAssets } from "./asset-fields.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { isPartOf, partOf } from "./form-part.ts";
 import { bareMediaType, readModule } from "./modules.ts";
@@ -47,7 +47,7 @@ export async function readUploadForm(
     modules,
     inheritStrictly,
     ...ofVersion,
-    ...chosenAssets(metadata, METADATA),
+    ...readAssetFields(metadata, METADATA),
     settings: settingsPartOf(metadata),
   };
 }

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Binding, InheritedBinding, Upload, UploadedModule, Version } from "../../../workers/index.ts";
 import { readBindings } from "./bindings.ts";
-import { assetFields, chosenAssets, hasAssets, withoutRuleFiles } from "./asset-fields.ts";
+import { assetFields, readAssetFields, hasAssets, separateRuleFiles } from "./asset-fields.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { rejectUnsupported, uploadLike, versionFields, versionPartOf, unsupportedFields } from "./metadata.ts";
 import { readModule } from "./modules.ts";
@@ -31,7 +31,7 @@ export function uploadOf(body: VersionBody): Upload {
   rejectUnsupported(body);
   if (!body.main_module && !hasAssets(body)) throw workerRouteErrors.mainUnnamed();
   const main = body.main_module ?? "";
-  const { modules, config } = withoutRuleFiles(modulesOf(body.modules ?? [], main));
+  const { modules, config } = separateRuleFiles(modulesOf(body.modules ?? [], main));
   const bindings = [
     ...(body.bindings ?? []),
     ...Object.entries(body.env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }])),
@@ -42,7 +42,7 @@ export function uploadOf(body: VersionBody): Upload {
     modules,
     inheritStrictly: true,
     ...versionPartOf({ ...body, bindings }, { part: PART }),
-    ...chosenAssets(body, PART, config),
+    ...readAssetFields(body, PART, config),
   };
 }
 
@@ -64,7 +64,7 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
     ...(patch.compatibility_flags !== undefined && { compatibilityFlags }),
     ...(limits !== undefined && { limits }),
     ...(annotations !== undefined && { annotations }),
-    ...chosenAssets(patch, PART),
+    ...readAssetFields(patch, PART),
   };
 }
 

@@ -237,14 +237,14 @@ export const ZERO_DELAY = [...X264, "-bf", "0"];
 export const none: Pick<MediaTools, "live"> = { live: () => assert.fail("something was encoded") };
 
 /** Asserts that both lists have the same times, within a tolerance in seconds. */
-export const near = (actual: readonly number[], expected: readonly number[], within: number) => {
+export const assertNear = (actual: readonly number[], expected: readonly number[], within: number) => {
   assert.equal(actual.length, expected.length);
   for (const [i, time] of actual.entries())
     assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
 };
 
 /** Packets of a later round of a publisher that repeats the same packets endlessly with later times. */
-export const again = (packets: readonly MediaPacket[], round: number, seconds: number) =>
+export const repeatPackets = (packets: readonly MediaPacket[], round: number, seconds: number) =>
   packets.map((packet) => ({
     ...packet,
     dts: packet.dts + round * seconds * 1_000_000,
@@ -252,7 +252,7 @@ export const again = (packets: readonly MediaPacket[], round: number, seconds: n
   }));
 
 /** Encoders that never read or write. */
-export function hanging() {
+export function createHangingEncoders() {
   const fails: ((err: Error) => void)[] = [];
   const tools: Pick<MediaTools, "live"> = {
     live() {

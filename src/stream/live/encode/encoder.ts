@@ -42,8 +42,8 @@ export interface RenditionEncoder {
 }
 
 /** An encoder whose input has ended is killed if it is idle for the first of these times or runs for the second. */
-const END_IDLE_MS = 2000;
-const END_MS = 10_000;
+const EXIT_IDLE_TIMEOUT_MS = 2000;
+const EXIT_TIMEOUT_MS = 10_000;
 /** Maximum number of octets queued for the encoder. */
 const MAX_WAITING = 32 * 1024 * 1024;
 /** Longer than the hub's timeout for a silent publisher. */
@@ -82,7 +82,7 @@ export function createEncoder({
   const progress: number[] = Array.from({ length: rungs.length + (audio ? 1 : 0) }, () => 0);
   const given = { video: 0, audio: 0 };
   let behindSince: number | undefined;
-  let over = false;
+  let inputEnded = false;
   /** Called for each chunk of output. */
   let onOutput = () => {};
 
@@ -176,16 +176,16 @@ export function createEncoder({
   );
 
   function lost(why: "slow" | "failed", message: string) {
-    if (over) return;
-    over = true;
+    if (inputEnded) return;
+    inputEnded = true;
     onLost(why, message);
   }
 
   async function finish() {
-    over = true;
+    inputEnded = true;
     child.stdin.end();
-    const idle = setTimeout(() => child.kill(), END_IDLE_MS);
-    const limit = setTimeout(() => child.kill(), END_MS);
+    const idle = setTimeout(() => child.kill(), EXIT_IDLE_TIMEOUT_MS);
+    const limit = setTimeout(() => child.kill(), EXIT_TIMEOUT_MS);
     onOutput = () => void idle.refresh();
     await done;
     clearTimeout(idle);
@@ -204,7 +204,7 @@ export function createEncoder({
 
   return {
     packet(packet) {
-      if (over || (packet.kind === "video" ? rungs.length === 0 : !audio)) return;
+      if (inputEnded || (packet.kind === "video" ? rungs.length === 0 : !audio)) return;
       if (packet.kind === "video" && packet.key) keys.source(toVideoTicks(packet.pts - delay));
       for (const bytes of input.packet(packet)) child.stdin.write(bytes);
       given[packet.kind] = packet.dts;
@@ -212,6 +212,6 @@ export function createEncoder({
     },
     cutAt: (time) => audioOutput?.cutAt(time),
     setVideoTime: (time) => audioOutput?.setVideoTime(time),
-    end: () => (over ? undefined : finish()),
+    end: () => (inputEnded ? undefined : finish()),
   };
 }

@@ -3,7 +3,14 @@ import { test } from "node:test";
 import { clip, needsFfmpeg } from "../../../../test/support/media.ts";
 import { MediaRunError } from "../../media/run-error.ts";
 import { picture } from "../hub/hub.testing.ts";
-import { openEncoding, packetsOf, shownTimes, ZERO_DELAY, again, hanging } from "./encode.testing.ts";
+import {
+  openEncoding,
+  packetsOf,
+  shownTimes,
+  ZERO_DELAY,
+  repeatPackets,
+  createHangingEncoders,
+} from "./encode.testing.ts";
 
 test(
   "a hung encoder does not block the broadcast; if its queue grows too long or it lags too long, it is restarted with fewer renditions",
@@ -13,7 +20,7 @@ test(
       await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
       { round: 1000 },
     );
-    const { tools, fails } = hanging();
+    const { tools, fails } = createHangingEncoders();
     const encoding = await openEncoding(t, { tools, ladder: ["240p", "360p"] });
     encoding.publication.configure(tracks);
     encoding.send(packets);
@@ -21,11 +28,11 @@ test(
     assert.ok(first!.fragments.filter(({ rendition }) => rendition === "source").length >= 5);
     fails[0]!(new MediaRunError("input", "too much waits"));
     await new Promise((resolve) => setImmediate(resolve));
-    for (let round = 1; round < 5; round++) encoding.send(again(packets, round, 2));
+    for (let round = 1; round < 5; round++) encoding.send(repeatPackets(packets, round, 2));
     assert.equal(encoding.runs.length, 2);
     encoding.clock.advance(6500);
     // The lag is detected when a packet arrives; the next key frame starts a new run.
-    encoding.send(again(packets, 5, 2));
+    encoding.send(repeatPackets(packets, 5, 2));
     assert.deepEqual(
       encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
       [
@@ -45,7 +52,7 @@ test(
 );
 
 test("a broadcast that needs encoding waits for a slot and checks for one every ten seconds", async (t) => {
-  const encoding = await openEncoding(t, { tools: hanging().tools, encoders: 1 });
+  const encoding = await openEncoding(t, { tools: createHangingEncoders().tools, encoders: 1 });
   const others = [encoding.admission.admit(1), encoding.admission.admit(1, 1)];
   encoding.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
   encoding.send([picture(0, { key: true }), picture(1000, { key: true })]);
@@ -76,7 +83,7 @@ test("a run waits at most one second for an encoder to exit, and loses no packet
     await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
     { round: 1000 },
   );
-  const encoding = await openEncoding(t, { tools: hanging().tools });
+  const encoding = await openEncoding(t, { tools: createHangingEncoders().tools });
   encoding.publication.configure(tracks);
   encoding.send(packets);
   encoding.publication.configure({ video: tracks.video! });

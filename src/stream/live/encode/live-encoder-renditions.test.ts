@@ -10,8 +10,8 @@ import {
   shownTimes,
   ZERO_DELAY,
   none,
-  near,
-  again,
+  assertNear,
+  repeatPackets,
 } from "./encode.testing.ts";
 
 const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2"];
@@ -36,19 +36,19 @@ describe("encoder runs", needsFfmpeg, () => {
       assert.equal(taken!.ended, true);
       const pictures = packets.filter(({ kind }) => kind === "video");
       const source = await encoding.whole(taken!, "source");
-      near(
+      assertNear(
         await shownTimes(source),
         pictures.map(({ pts }) => pts / 1_000_000).toSorted((a, b) => a - b),
         1e-6,
       );
       assert.equal(await countFrames(source), pictures.length);
       const sound = packets.filter(({ kind }) => kind === "audio");
-      near(
+      assertNear(
         await shownTimes(await encoding.whole(taken!, "audio")),
         sound.map(({ pts }) => pts / 1_000_000),
         0.003,
       );
-      near(
+      assertNear(
         keysOf(taken!, "source"),
         pictures.filter(({ key }) => key).map(({ dts }) => dts / 1_000_000),
         1e-6,
@@ -88,8 +88,8 @@ describe("encoder runs", needsFfmpeg, () => {
       const times = await shownTimes(await encoding.whole(taken!, "source"));
       for (const rendition of ["240p", "360p"]) {
         const path = await encoding.whole(taken!, rendition);
-        near(await shownTimes(path), times, 1e-6);
-        near(keysOf(taken!, rendition), keysOf(taken!, "source"), 1e-9);
+        assertNear(await shownTimes(path), times, 1e-6);
+        assertNear(keysOf(taken!, rendition), keysOf(taken!, "source"), 1e-9);
         assert.equal(await countFrames(path), times.length);
       }
       assert.ok(keysOf(taken!, "source").length === 2);
@@ -121,14 +121,14 @@ describe("encoder runs", needsFfmpeg, () => {
         ["audio", undefined],
       ],
     );
-    near(keysOf(taken!, "source"), [0, 2, 4], 1e-6);
-    near(
+    assertNear(keysOf(taken!, "source"), [0, 2, 4], 1e-6);
+    assertNear(
       await shownTimes(await encoding.whole(taken!, "source")),
       packets.filter(({ kind }) => kind === "video").map(({ pts }) => pts / 1_000_000),
       1e-4,
     );
     const received = await shownTimes(await encoding.whole(taken!, "audio"));
-    near(
+    assertNear(
       received,
       received.map((_, i) => (i * 1024) / 48_000),
       1e-4,
@@ -172,9 +172,9 @@ describe("encoder runs", needsFfmpeg, () => {
           ["audio", undefined, undefined],
         ],
       );
-      near(keysOf(taken!, "360p"), keysOf(taken!, "source"), 1e-9);
+      assertNear(keysOf(taken!, "360p"), keysOf(taken!, "source"), 1e-9);
       const path = await encoding.whole(taken!, "360p");
-      near(await shownTimes(path), await shownTimes(await encoding.whole(taken!, "source")), 1e-6);
+      assertNear(await shownTimes(path), await shownTimes(await encoding.whole(taken!, "source")), 1e-6);
       const [stream] = (
         JSON.parse((await runFfmpeg(["-show_streams", "-of", "json", path], "ffprobe")).toString()) as {
           streams: { codec_name: string; pix_fmt: string; profile: string }[];
@@ -192,17 +192,17 @@ describe("encoder runs", needsFfmpeg, () => {
     const encoding = await openEncoding(t, { tools: openTools(t), ladder: ["240p"] });
     encoding.publication.configure(tracks);
     encoding.send(packets);
-    encoding.send(again(packets, 1, 11));
+    encoding.send(repeatPackets(packets, 1, 11));
     await encodedUpTo(encoding.runs[0]!, 12.2);
     await encoding.finish();
     const [taken, ...more] = encoding.runs;
     assert.equal(more.length, 0);
     const times = await shownTimes(await encoding.whole(taken!, "source"));
     assert.equal(times[60], 11);
-    near(await shownTimes(await encoding.whole(taken!, "240p")), times, 1e-6);
-    near(keysOf(taken!, "240p"), keysOf(taken!, "source"), 1e-9);
+    assertNear(await shownTimes(await encoding.whole(taken!, "240p")), times, 1e-6);
+    assertNear(keysOf(taken!, "240p"), keysOf(taken!, "source"), 1e-9);
     const received = await shownTimes(await encoding.whole(taken!, "audio"));
-    near(
+    assertNear(
       received,
       received.map((_, i) => (i * 1024) / 48_000),
       1e-4,

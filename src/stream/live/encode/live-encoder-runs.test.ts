@@ -3,7 +3,17 @@ import { describe, test } from "node:test";
 import { clip, needsFfmpeg } from "../../../../test/support/media.ts";
 import { openTools } from "../../media/media.testing.ts";
 import type { LiveMedia } from "../../media/port.ts";
-import { keysOf, openEncoding, packetsOf, shownTimes, until, ZERO_DELAY, none, near, again } from "./encode.testing.ts";
+import {
+  keysOf,
+  openEncoding,
+  packetsOf,
+  shownTimes,
+  until,
+  ZERO_DELAY,
+  none,
+  assertNear,
+  repeatPackets,
+} from "./encode.testing.ts";
 
 describe("encoder runs", needsFfmpeg, () => {
   test("continue with the source when the encoder is killed; the next key frame begins a run with a new encoder, and finally without one", async (t) => {
@@ -24,7 +34,7 @@ describe("encoder runs", needsFfmpeg, () => {
     });
     encoding.publication.configure(tracks);
     for (let round = 0; round < 6; round++) {
-      encoding.send(again(packets, round, 2));
+      encoding.send(repeatPackets(packets, round, 2));
       assert.equal(encoding.runs.length, Math.min(5, round + 1));
       if (round > 3) continue;
       await until(
@@ -67,7 +77,7 @@ test(
     encoding.send(packets);
     held.release();
     encoding.publication.configure({ video: tracks.video! });
-    encoding.send(again(packets, 1, 2));
+    encoding.send(repeatPackets(packets, 1, 2));
     await until(
       () => encoding.runs[1]?.fragments.some(({ rendition }) => rendition === "360p") === true,
       "a fragment from the encoder of the second run",
@@ -94,16 +104,16 @@ test("an encoding that starts mid-session has its own time zero and ends on requ
   encoding.publication.configure(tracks);
   encoding.send(packets);
   encoding.make(encoding.session());
-  encoding.send(again(packets, 1, 2));
+  encoding.send(repeatPackets(packets, 1, 2));
   encoding.encodings[0]!.end();
   await encoding.encodings[0]!.done;
-  encoding.send(again(packets, 2, 2));
+  encoding.send(repeatPackets(packets, 2, 2));
   const [taken, ...more] = encoding.runs;
   assert.equal(more.length, 0);
   assert.equal(taken!.ended, true);
   // From the key frame at one second onwards.
   assert.equal(taken!.run.started, encoding.session().started + 1000);
-  near(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
+  assertNear(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
   assert.equal((await shownTimes(await encoding.whole(taken!, "source"))).length, 90);
   // An ended session is not encoded.
   const session = encoding.session();

@@ -58,7 +58,7 @@ export function createLiveThumbnails({
   const scratch = createScratch(folder);
   const stills = createStills({ tools, objects: { file: async (path) => path } });
   const queue = createImageQueue();
-  const kept = createImageCache({ most: MAX_KEPT, octets: MAX_OCTETS });
+  const imageCache = createImageCache({ most: MAX_KEPT, octets: MAX_OCTETS });
 
   async function draw(timeline: LiveTimeline, moment: Moment, image: ImageRequest): Promise<Buffer> {
     const { run, rendition, offset } = moment;
@@ -106,7 +106,7 @@ export function createLiveThumbnails({
     // A GIF of a running broadcast ends at the live edge.
     const when = !now ? image.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
     const ages = now ? { fresh: FRESH_MS, stale: STALE_MS } : { fresh: CACHE_S * 1000, stale: 0 };
-    const bytes = await kept.get(name, ages, clock.now(), () =>
+    const bytes = await imageCache.get(name, ages, clock.now(), () =>
       queue(video.uid, async () => {
         const moment = momentOf(timeline, when, image.height);
         if (moment === undefined) throw streamErrors.noPictures();
@@ -192,13 +192,13 @@ function createImageCache({ most, octets }: { most: number; octets: number }) {
       name: string,
       { fresh, stale }: { fresh: number; stale: number },
       now: number,
-      make: () => Promise<Buffer>,
+      render: () => Promise<Buffer>,
     ): Promise<Buffer> {
       const known = images.get(name);
       if (known !== undefined && known.at > now - fresh) return known.bytes;
       const under = pending.get(name);
       if (under !== undefined) return under;
-      const bytes = make();
+      const bytes = render();
       pending.set(name, bytes);
       try {
         const made = await bytes;

@@ -6,7 +6,7 @@ import { ASSET_LIMITS } from "../limits.ts";
 import { compileRouting, type AssetRouting } from "../site/routing.ts";
 import { createAssetSite, type AssetSite } from "../site/site.ts";
 import { contentTypeOf } from "./content-types.ts";
-import { fileAt, IGNORE_FILE, ignoresOf, readRuleFile } from "./folder.ts";
+import { fileAt, IGNORE_FILE, createIgnorePredicate, readRuleFile } from "./folder.ts";
 import type { AssetFiles } from "./port.ts";
 
 /** Configuration of a worker's assets during development. */
@@ -45,7 +45,7 @@ export function createFolderSite(current: () => FolderSite, onProblems: (lines: 
       { compatibilityDate, compatibilityFlags },
     );
     for (const { file, problem } of routing.problems) problems.push(`${file}:${problem.line}: ${problem.message}`);
-    known = { key, routing, isIgnored: ignoresOf(ignore) };
+    known = { key, routing, isIgnored: createIgnorePredicate(ignore) };
     onProblems(problems);
     return known;
   }
@@ -59,7 +59,7 @@ export function createFolderSite(current: () => FolderSite, onProblems: (lines: 
 
 function folderFiles(directory: string, isIgnored: (path: string) => boolean): AssetFiles {
   return {
-    longestPath: () => ASSET_LIMITS.pathBytes,
+    maxPathLength: () => ASSET_LIMITS.pathBytes,
     find(path) {
       const found = fileAt(directory, path, isIgnored);
       if (found === undefined) return undefined;

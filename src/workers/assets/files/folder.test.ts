@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { UserError } from "../../../kernel/errors.ts";
 import { contentTypeOf } from "./content-types.ts";
-import { fileAt, ignoresOf, listFolder, readRuleFile } from "./folder.ts";
+import { fileAt, createIgnorePredicate, listFolder, readRuleFile } from "./folder.ts";
 import { parseIgnore } from "./ignore.ts";
 
 function makeFolder(t: TestContext, files: Record<string, string>): string {
@@ -64,7 +64,7 @@ describe("assets directory", () => {
       "/a/b.txt\0",
     ])
       assert.equal(fileAt(folder, path, none), undefined, path);
-    assert.equal(fileAt(folder, "/a/b.txt", ignoresOf("b.txt")), undefined);
+    assert.equal(fileAt(folder, "/a/b.txt", createIgnorePredicate("b.txt")), undefined);
   });
 
   it("rejects a file that is too large, and private server code", (t) => {

@@ -33,7 +33,7 @@ const PRIVATE_FILE = "_worker.js";
  */
 export function listFolder(folder: string): FolderAssets {
   const ignore = readRuleFile(folder, IGNORE_FILE);
-  const isIgnored = ignoresOf(ignore);
+  const isIgnored = createIgnorePredicate(ignore);
   const assets: FolderAsset[] = [];
   const links: string[] = [];
   const pending = [""];
@@ -47,10 +47,10 @@ export function listFolder(folder: string): FolderAssets {
         if (ignore === undefined && path.split("/", 1)[0] === PRIVATE_FILE) throw assetErrors.workerFile({ path });
         const file = join(folder, path);
         const { size } = lstatSync(file);
-        const { files: most, fileBytes } = ASSET_LIMITS;
+        const { files: maxFiles, fileBytes } = ASSET_LIMITS;
         if (size > fileBytes) throw assetErrors.fileTooLarge({ path: `/${path}`, size, limit: fileBytes });
-        if (assets.push({ path: `/${path}`, file, size }) > most)
-          throw assetErrors.tooManyFiles({ count: `more than ${most}`, limit: most });
+        if (assets.push({ path: `/${path}`, file, size }) > maxFiles)
+          throw assetErrors.tooManyFiles({ count: `more than ${maxFiles}`, limit: maxFiles });
       }
     }
   }
@@ -110,4 +110,4 @@ export function fileAt(
 }
 
 /** Returns a predicate for ignored paths. `text` is the content of `.assetsignore`. */
-export const ignoresOf = (text: string | undefined) => parseIgnore(DEFAULT_IGNORES + (text ?? ""));
+export const createIgnorePredicate = (text: string | undefined) => parseIgnore(DEFAULT_IGNORES + (text ?? ""));

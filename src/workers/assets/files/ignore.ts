@@ -11,15 +11,15 @@ interface Rule {
  */
 export function parseIgnore(text: string): (path: string) => boolean {
   const rules = text.split(/\r?\n/).flatMap(parseRule);
-  const decide = (path: string, folder: boolean) => {
+  const isIgnored = (path: string, folder: boolean) => {
     const last = rules.findLast((rule) => (folder || !rule.folder) && rule.matches(path));
     return last !== undefined && !last.negated;
   };
   return (path) => {
     // A file in an ignored directory cannot be re-included.
     for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1))
-      if (decide(path.slice(0, end), true)) return true;
-    return decide(path, false);
+      if (isIgnored(path.slice(0, end), true)) return true;
+    return isIgnored(path, false);
   };
 }
 
@@ -33,7 +33,7 @@ function parseRule(line: string): Rule[] {
   const bare = folder ? pattern.slice(0, -1) : pattern;
   // A slash before the last character anchors the pattern.
   const anchored = bare.includes("/");
-  const source = sourceOf(bare.replace(/^\//, ""));
+  const source = toRegExpSource(bare.replace(/^\//, ""));
   try {
     const expression = new RegExp(`^${anchored ? "" : "(?:.*/)?"}${source}$`);
     return bare === "" ? [] : [{ negated, folder, matches: (path) => expression.test(path) }];
@@ -43,7 +43,7 @@ function parseRule(line: string): Rule[] {
   }
 }
 
-function sourceOf(pattern: string): string {
+function toRegExpSource(pattern: string): string {
   return pattern.replaceAll(
     /(?<=^|\/)\*\*\/|(?<=\/)\*\*$|\*+|\?|\[(!|\^)?((?:\\.|[^\]\\])+)\]|\\(.)|[\\$()+.[\]^{|}]/g,
     (token, not: string | undefined, set: string | undefined, escaped: string | undefined) => {

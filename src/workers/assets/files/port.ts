@@ -5,7 +5,7 @@ export interface AssetFiles {
   /** `path` is percent-decoded and begins with "/". */
   find(path: string): AssetFile | undefined;
   /** Length of the longest path in characters. */
-  longestPath(): number;
+  maxPathLength(): number;
 }
 
 export interface AssetFile {

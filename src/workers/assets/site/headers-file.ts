@@ -1,5 +1,5 @@
 import { ASSET_LIMITS } from "../limits.ts";
-import { readRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
+import { normalizeRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
 
 export interface HeaderRule {
   source: string;
@@ -14,7 +14,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 // oxlint-disable-next-line no-control-regex
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]+$/;
 /** Rules cannot set these headers, which control the connection and the framing of messages. */
-const FRAMING = new Set([
+const FRAMING_HEADERS = new Set([
   "connection",
   "content-length",
   "keep-alive",
@@ -35,40 +35,41 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
   /** True after an invalid source, whose headers are ignored. */
   let skipping = false;
   for (const { line, text: content } of ruleLines(text, problems)) {
-    const refuse = (message: string) => void problems.push({ line, message });
+    const reportProblem = (message: string) => void problems.push({ line, message });
     if (/^(?:\/|\S+:\/\/)/.test(content)) {
       if (rules.length >= ASSET_LIMITS.headerRules) {
-        refuse(`the file has more than ${ASSET_LIMITS.headerRules} rules`);
+        reportProblem(`the file has more than ${ASSET_LIMITS.headerRules} rules`);
         break;
       }
-      const source = readRuleUrl(content, { absolute: true });
+      const source = normalizeRuleUrl(content, { absolute: true });
       const reason = source.reason ?? wildcardProblem(source.url ?? "");
       skipping = reason !== undefined || source.url === undefined;
-      if (reason !== undefined || source.url === undefined) refuse(reason!);
+      if (reason !== undefined || source.url === undefined) reportProblem(reason!);
       else rules.push((rule = { source: source.url, line, set: [], unset: [] }));
       continue;
     }
     if (skipping) continue;
-    if (rule === undefined) refuse("a path must come before the first header");
-    else addHeader(rule, content, refuse);
+    if (rule === undefined) reportProblem("a path must come before the first header");
+    else addHeader(rule, content, reportProblem);
   }
   const empty = rules.filter(({ set, unset }) => set.length + unset.length === 0);
   for (const { line } of empty) problems.push({ line, message: "the rule has no headers" });
   return { rules: rules.filter((each) => !empty.includes(each)), problems };
 }
 
-function addHeader(rule: HeaderRule, content: string, refuse: (message: string) => void): void {
+function addHeader(rule: HeaderRule, content: string, reportProblem: (message: string) => void): void {
   const colon = content.indexOf(":");
   if (colon < 0) {
     if (content.startsWith("! ")) rule.unset.push(content.slice(2).trim().toLowerCase());
-    else refuse("a header has the form `Name: value`; `! Name` removes one");
+    else reportProblem("a header has the form `Name: value`; `! Name` removes one");
     return;
   }
   const name = content.slice(0, colon).trim().toLowerCase();
   const value = content.slice(colon + 1).trim();
-  if (!NAME.test(name)) return refuse(`${JSON.stringify(name)} is not a header name`);
-  if (FRAMING.has(name)) return refuse(`the header ${name} cannot be set`);
-  if (!VALUE.test(value)) return refuse(`the header ${name} has ${value === "" ? "no value" : "an invalid value"}`);
+  if (!NAME.test(name)) return reportProblem(`${JSON.stringify(name)} is not a header name`);
+  if (FRAMING_HEADERS.has(name)) return reportProblem(`the header ${name} cannot be set`);
+  if (!VALUE.test(value))
+    return reportProblem(`the header ${name} has ${value === "" ? "no value" : "an invalid value"}`);
   const earlier = rule.set.find(([each]) => each === name);
   if (earlier === undefined) rule.set.push([name, value]);
   else earlier[1] += `, ${value}`;

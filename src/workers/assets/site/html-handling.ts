@@ -8,59 +8,59 @@ interface AssetLookup<File> {
   /** Returns the same string for files with the same content. */
   contentOf(file: File): string;
   /** Length of the longest path in characters. No longer path exists. */
-  longestPath(): number;
+  maxPathLength(): number;
 }
 
 type Handling = Required<Pick<AssetsConfig, "htmlHandling" | "notFoundHandling">>;
 
 /** A candidate: the file at this path, or a redirect to a path that serves `file`. */
-type Step = string | { redirect: string; file: string };
+type Candidate = string | { redirect: string; file: string };
 
 /**
  * Finds the asset for a path by the published rules for HTML files and missing files:
  * https://developers.cloudflare.com/workers/static-assets/routing/advanced/html-handling/
  */
-export function targetOf<File>(
+export function findTarget<File>(
   path: string,
   { htmlHandling, notFoundHandling }: Handling,
   lookup: AssetLookup<File>,
 ): Target<File> | undefined {
-  return existing(path, htmlHandling, lookup) ?? missing(path, notFoundHandling, lookup);
+  return findExisting(path, htmlHandling, lookup) ?? findNotFoundPage(path, notFoundHandling, lookup);
 }
 
-function existing<File>(
+function findExisting<File>(
   path: string,
   handling: Handling["htmlHandling"],
   lookup: AssetLookup<File>,
 ): Target<File> | undefined {
-  for (const step of STEPS[handling](path)) {
+  for (const step of CANDIDATES[handling](path)) {
     if (typeof step === "string") {
       const file = lookup.find(step);
       if (file !== undefined) return { file, status: 200 };
-    } else if (leadsTo(step, handling, lookup)) return { redirect: step.redirect };
+    } else if (redirectReaches(step, handling, lookup)) return { redirect: step.redirect };
   }
   return undefined;
 }
 
 /** True if the redirect leads to the file itself in one step. Another file may own the canonical path. */
-function leadsTo<File>(
-  { redirect, file }: Exclude<Step, string>,
+function redirectReaches<File>(
+  { redirect, file }: Exclude<Candidate, string>,
   handling: Handling["htmlHandling"],
   { find, contentOf }: AssetLookup<File>,
 ): boolean {
-  const wanted = find(file);
-  if (wanted === undefined || find(redirect) !== undefined) return false;
-  for (const step of STEPS[handling](redirect)) {
+  const targetFile = find(file);
+  if (targetFile === undefined || find(redirect) !== undefined) return false;
+  for (const step of CANDIDATES[handling](redirect)) {
     const served = typeof step === "string" ? find(step) : undefined;
-    if (served !== undefined) return contentOf(served) === contentOf(wanted);
+    if (served !== undefined) return contentOf(served) === contentOf(targetFile);
   }
   return false;
 }
 
-function missing<File>(
+function findNotFoundPage<File>(
   path: string,
   handling: Handling["notFoundHandling"],
-  { find, longestPath }: AssetLookup<File>,
+  { find, maxPathLength: longestPath }: AssetLookup<File>,
 ): Target<File> | undefined {
   if (handling === "none") return undefined;
   if (handling === "single-page-application") {
@@ -77,10 +77,10 @@ function missing<File>(
   return undefined;
 }
 
-const to = (redirect: string, file: string): Step => ({ redirect, file });
+const to = (redirect: string, file: string): Candidate => ({ redirect, file });
 
 /** For each mode, the candidates for a path in order of precedence. */
-const STEPS: Record<Handling["htmlHandling"], (path: string) => Step[]> = {
+const CANDIDATES: Record<Handling["htmlHandling"], (path: string) => Candidate[]> = {
   none: (path) => [path],
   "auto-trailing-slash": (path) => [
     ...byEnding(path, {
@@ -121,14 +121,14 @@ const STEPS: Record<Handling["htmlHandling"], (path: string) => Step[]> = {
 };
 
 interface Endings {
-  index(base: string): Step[];
-  indexFile(base: string): Step[];
-  slash(base: string): Step[];
-  html(base: string): Step[];
+  index(base: string): Candidate[];
+  indexFile(base: string): Candidate[];
+  slash(base: string): Candidate[];
+  html(base: string): Candidate[];
 }
 
 /** Calls the function for the ending of the path. `base` is the path without that ending. */
-function byEnding(path: string, { index, indexFile, slash, html }: Endings): Step[] {
+function byEnding(path: string, { index, indexFile, slash, html }: Endings): Candidate[] {
   const without = (ending: string) => path.slice(0, -ending.length);
   if (path.endsWith("/index")) return index(without("/index"));
   if (path.endsWith("/index.html")) return indexFile(without("/index.html"));

@@ -21,6 +21,6 @@ export function readRange(field: string | undefined, size: number): ByteRange | 
 }
 
 /** Evaluates If-None-Match by weak comparison (RFC 9110 13.1.2). */
-export const isKnown = (field: string | undefined, etag: string): boolean =>
+export const matchesEtag = (field: string | undefined, etag: string): boolean =>
   field !== undefined &&
   (field.trim() === "*" || field.split(",").some((one) => one.trim().replace(/^W\//, "") === etag));

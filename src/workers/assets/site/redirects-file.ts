@@ -1,6 +1,6 @@
 import type { AssetsConfig } from "../config.ts";
 import { ASSET_LIMITS } from "../limits.ts";
-import { hasVariables, readRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
+import { hasVariables, normalizeRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
 
 export interface RedirectRule {
   from: string;
@@ -27,27 +27,27 @@ export function parseRedirects(
   const seen = new Set<string>();
   const counts = { static: 0, dynamic: 0 };
   for (const { line, text: rule } of ruleLines(text, problems)) {
-    const refuse = (message: string) => void problems.push({ line, message });
+    const reportProblem = (message: string) => void problems.push({ line, message });
     const words = rule
       .replace(/\s#.*$/, "")
       .trim()
       .split(/\s+/);
     if (words.length < 2 || words.length > 3) {
-      refuse(`a rule has 2 or 3 fields (source, destination, status), not ${words.length}`);
+      reportProblem(`a rule has 2 or 3 fields (source, destination, status), not ${words.length}`);
       continue;
     }
     const [source, destination, status = "302"] = words as [string, string, string?];
-    const from = readRuleUrl(/^(?:\/|https:)/.test(source) ? source : `/${source}`, { absolute: false });
-    const to = readRuleUrl(destination, { absolute: true, suffix: true, port: true });
+    const from = normalizeRuleUrl(/^(?:\/|https:)/.test(source) ? source : `/${source}`, { absolute: false });
+    const to = normalizeRuleUrl(destination, { absolute: true, suffix: true, port: true });
     const dynamic = counts.dynamic > 0 || (from.reason === undefined && hasVariables(from.url));
     const kind = dynamic ? "dynamic" : "static";
     if (from.reason !== undefined) {
-      refuse(from.reason);
+      reportProblem(from.reason);
       continue;
     }
     const limit = dynamic ? ASSET_LIMITS.dynamicRedirects : ASSET_LIMITS.staticRedirects;
     if (++counts[kind] > limit) {
-      refuse(`the file has more than ${limit} ${kind} rules`);
+      reportProblem(`the file has more than ${limit} ${kind} rules`);
       if (dynamic) break;
       continue;
     }
@@ -57,12 +57,12 @@ export function parseRedirects(
       (isLoop(from.url, to.url ?? "", htmlHandling) ? "the rule would redirect to itself in a loop" : undefined) ??
       (seen.has(from.url) ? `an earlier rule has the source ${from.url}` : undefined);
     if (reason !== undefined || to.url === undefined) {
-      refuse(reason!);
+      reportProblem(reason!);
       continue;
     }
     seen.add(from.url);
     if (Number(status) === 200 && to.url.startsWith("https://"))
-      refuse(`a rule with status 200 needs a path as destination, not ${to.url}`);
+      reportProblem(`a rule with status 200 needs a path as destination, not ${to.url}`);
     else rules.push({ from: from.url, to: to.url, status: Number(status) as RedirectRule["status"], line, dynamic });
   }
   return { rules, problems };

@@ -1,5 +1,5 @@
 import type { AssetFile, AssetFiles } from "../files/port.ts";
-import { targetOf } from "./html-handling.ts";
+import { findTarget } from "./html-handling.ts";
 import type { AssetRouting } from "./routing.ts";
 
 /** The parts of a request that determine its asset. */
@@ -7,11 +7,11 @@ export interface AssetRequest {
   method: string;
   url: URL;
   /** True if Sec-Fetch-Mode is "navigate". */
-  navigates: boolean;
+  isNavigation: boolean;
 }
 
 /** The response to a request, without headers that depend on the file's content. */
-export type Resolved =
+export type ResolvedAsset =
   | { kind: "file"; file: AssetFile; status: 200 | 404 }
   | { kind: "redirect"; status: number; location: string }
   | { kind: "status"; status: 404 | 405 };
@@ -21,15 +21,15 @@ export function resolveAsset(
   { method, url }: Pick<AssetRequest, "method" | "url">,
   files: AssetFiles,
   routing: AssetRouting,
-): Resolved | undefined {
+): ResolvedAsset | undefined {
   const rule = routing.redirectOf(url.host, url.pathname);
   if (rule !== undefined && rule.status !== 200)
     return { kind: "redirect", status: rule.status, location: locationOf(new URL(rule.to, url), url) };
   const pathname = rule === undefined ? url.pathname : new URL(rule.to, url).pathname;
   const path = decodePath(pathname);
-  const target = targetOf(path, routing, {
+  const target = findTarget(path, routing, {
     find: files.find,
-    longestPath: files.longestPath,
+    maxPathLength: files.maxPathLength,
     contentOf: ({ etag }) => etag,
   });
   // A matching rule answers the request even if its destination does not exist.
@@ -43,8 +43,8 @@ export function resolveAsset(
 }
 
 /** True if assets, rather than the worker, answer a request that matches no pattern of `run_worker_first`. */
-export function isForAssets(request: AssetRequest, files: AssetFiles, routing: AssetRouting): boolean {
-  const missing = routing.hasPatterns || (routing.navigationPrefersAssets && request.navigates);
+export function isAnsweredByAssets(request: AssetRequest, files: AssetFiles, routing: AssetRouting): boolean {
+  const missing = routing.hasPatterns || (routing.navigationPrefersAssets && request.isNavigation);
   return resolveAsset(request, files, missing ? routing : { ...routing, notFoundHandling: "none" }) !== undefined;
 }
 

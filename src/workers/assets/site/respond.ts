@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { AssetFile } from "../files/port.ts";
-import { isKnown, readRange, type ByteRange } from "./range.ts";
-import type { Resolved } from "./resolve.ts";
+import { matchesEtag, readRange, type ByteRange } from "./range.ts";
+import type { ResolvedAsset } from "./resolve.ts";
 import type { HeaderRule } from "./headers-file.ts";
 
 /** Receives header names and values as a flat list, and returns those to send. */
 export type HeaderFilter = (headers: string[]) => string[];
 
-interface Sending {
+interface ResponseContext {
   request: IncomingMessage;
   response: ServerResponse;
   /** Header changes from `_headers`. */
@@ -19,25 +19,25 @@ interface Sending {
 const CACHE_CONTROL = "public, max-age=0, must-revalidate";
 
 /** Sends the response. Resolves when it has ended, even if the client disconnects. */
-export async function respond(resolved: Resolved | undefined, sending: Sending): Promise<void> {
+export async function respond(resolved: ResolvedAsset | undefined, sending: ResponseContext): Promise<void> {
   const { request, response, rules, filter } = sending;
   // An unread body would block the connection.
   request.resume();
-  const planned = plan(resolved, request);
+  const planned = planResponse(resolved, request);
   const file = request.method === "HEAD" ? undefined : planned.body;
   const body = await file?.open(planned.range);
   // The content is missing from the store.
   if (file !== undefined && body === undefined)
     return void response.writeHead(500, filter(["Content-Length", "0"])).end();
   if (response.destroyed) return void body?.destroy();
-  response.writeHead(planned.status, filter(withRules(planned.headers, rules)));
+  response.writeHead(planned.status, filter(applyHeaderRules(planned.headers, rules)));
   if (body === undefined) return void response.end();
   await pipeline(body, response).catch((err: NodeJS.ErrnoException) => {
     if (err.code !== "ERR_STREAM_PREMATURE_CLOSE") throw err;
   });
 }
 
-interface Planned {
+interface PlannedResponse {
   status: number;
   headers: [name: string, value: string][];
   /** The file to send; absent for an empty body. */
@@ -45,19 +45,22 @@ interface Planned {
   range?: ByteRange;
 }
 
-const empty = (status: number, headers: Planned["headers"] = []): Planned => ({
+const empty = (status: number, headers: PlannedResponse["headers"] = []): PlannedResponse => ({
   status,
   headers: [...headers, ["Content-Length", "0"]],
 });
 
-function plan(resolved: Resolved | undefined, { headers: sent }: Pick<IncomingMessage, "headers">): Planned {
+function planResponse(
+  resolved: ResolvedAsset | undefined,
+  { headers: sent }: Pick<IncomingMessage, "headers">,
+): PlannedResponse {
   if (resolved === undefined) return empty(404);
   if (resolved.kind === "redirect") return empty(resolved.status, [["Location", resolved.location]]);
   if (resolved.kind === "status")
     return empty(resolved.status, resolved.status === 405 ? [["Allow", "GET, HEAD"]] : []);
   const { file, status } = resolved;
   const etag = `"${file.etag}"`;
-  const headers: Planned["headers"] = [
+  const headers: PlannedResponse["headers"] = [
     ["ETag", etag],
     ...(file.contentType === undefined ? [] : [["Content-Type", file.contentType] as [string, string]]),
     ...(sent.authorization === undefined && sent.range === undefined
@@ -65,7 +68,7 @@ function plan(resolved: Resolved | undefined, { headers: sent }: Pick<IncomingMe
       : []),
     ["CF-Cache-Status", "HIT"],
   ];
-  if (isKnown(sent["if-none-match"], etag)) return { status: 304, headers };
+  if (matchesEtag(sent["if-none-match"], etag)) return { status: 304, headers };
   const range = status === 200 ? rangeOf(sent, etag, file.size) : undefined;
   if (range === "unsatisfiable") return empty(416, [["Content-Range", `bytes */${file.size}`]]);
   if (status === 200) headers.push(["Accept-Ranges", "bytes"]);
@@ -88,7 +91,7 @@ function rangeOf({ range, "if-range": validator }: IncomingHttpHeaders, etag: st
 }
 
 /** The first rule that sets a header replaces the default value; later rules append theirs. */
-function withRules(headers: Planned["headers"], rules: Sending["rules"]): string[] {
+function applyHeaderRules(headers: PlannedResponse["headers"], rules: ResponseContext["rules"]): string[] {
   const fields = new Map(headers.map(([name, value]) => [name.toLowerCase(), { name, value }]));
   const replaced = new Set<string>();
   for (const { set, unset } of rules) {

@@ -39,11 +39,11 @@ export function compileRouting(
   const redirects = parseRedirects(config.redirects ?? "", htmlHandling);
   const headers = parseHeaders(config.headers ?? "");
   const fixed = new Map(redirects.rules.filter(({ dynamic }) => !dynamic).map((rule) => [rule.from, rule]));
-  const dynamic = compiled(
+  const dynamic = compileRules(
     redirects.rules.filter((rule) => rule.dynamic),
     ({ from }) => from,
   );
-  const headerRules = compiled(headers.rules, ({ source }) => source);
+  const headerRules = compileRules(headers.rules, ({ source }) => source);
   const first = Array.isArray(runWorkerFirst) ? workerFirstRules(runWorkerFirst) : undefined;
   return {
     htmlHandling,
@@ -83,7 +83,7 @@ export function compileRouting(
   };
 }
 
-function compiled<Rule>(rules: Rule[], sourceOf: (rule: Rule) => string): { rule: Rule; pattern: RulePattern }[] {
+function compileRules<Rule>(rules: Rule[], sourceOf: (rule: Rule) => string): { rule: Rule; pattern: RulePattern }[] {
   return rules.flatMap((rule) => {
     const pattern = compileRule(sourceOf(rule));
     return pattern === undefined ? [] : { rule, pattern };

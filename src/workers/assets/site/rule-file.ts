@@ -21,7 +21,7 @@ export function ruleLines(text: string, problems: RuleProblem[]): { line: number
   });
 }
 
-interface ReadSource {
+interface RuleUrlOptions {
   /** True if an absolute URL is allowed. */
   absolute: boolean;
   /** True to keep the query and fragment. */
@@ -31,9 +31,9 @@ interface ReadSource {
 }
 
 /** Normalizes a path or `https://host/path` like the URL of a request. Returns the reason if it is invalid. */
-export function readRuleUrl(
+export function normalizeRuleUrl(
   text: string,
-  { absolute, suffix = false, port = false }: ReadSource,
+  { absolute, suffix = false, port = false }: RuleUrlOptions,
 ): { url: string; reason?: undefined } | { url?: undefined; reason: string } {
   const [, host, rest = ""] = /^https:\/\/+([^/]+)(.*)$/.exec(text) ?? [];
   if (host !== undefined && !absolute) return { reason: `only paths are allowed here, not ${text}` };

@@ -15,8 +15,8 @@ export interface RulePattern {
  * twice or is not ASCII.
  */
 export function compileRule(source: string): RulePattern | undefined {
-  const crossesHosts = source.startsWith("https://");
-  const hostEnd = crossesHosts ? source.indexOf("/", "https://".length) : 0;
+  const matchesHost = source.startsWith("https://");
+  const hostEnd = matchesHost ? source.indexOf("/", "https://".length) : 0;
   const names: string[] = [];
   let expression = "";
   for (const { 0: token, 1: placeholder, index } of source.matchAll(/\*|:([A-Za-z]\w*)|[^*:]+|:/g)) {
@@ -30,7 +30,7 @@ export function compileRule(source: string): RulePattern | undefined {
     expression += `(?P<${name}>${token === "*" ? ".*" : index < hostEnd ? "[^/.]+" : "[^/]+"})`;
   }
   // Most requests match no rule. Comparing the literal prefix rejects them cheaply.
-  const beginning = /^(?:[^*:]|:(?![A-Za-z]))*/.exec(source)![0];
+  const literalPrefix = /^(?:[^*:]|:(?![A-Za-z]))*/.exec(source)![0];
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(expression, RE2JS.DOTALL);
@@ -40,8 +40,8 @@ export function compileRule(source: string): RulePattern | undefined {
   }
   return {
     match(host, path) {
-      const text = crossesHosts ? `https://${host}${path}` : path;
-      if (!text.startsWith(beginning)) return undefined;
+      const text = matchesHost ? `https://${host}${path}` : path;
+      if (!text.startsWith(literalPrefix)) return undefined;
       const matcher = compiled.matcher(text);
       if (!matcher.matches()) return undefined;
       return new Map(names.map((name) => [name, matcher.group(name) ?? ""]));

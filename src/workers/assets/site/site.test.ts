@@ -41,7 +41,10 @@ async function start(
     ]),
   );
   const routing = compileRouting(config, { compatibilityDate: "2026-01-01", compatibilityFlags: [] });
-  const site = createAssetSite(() => ({ routing, files: { find: (path) => found.get(path), longestPath: () => 100 } }));
+  const site = createAssetSite(() => ({
+    routing,
+    files: { find: (path) => found.get(path), maxPathLength: () => 100 },
+  }));
   const server = createServer((incoming, response) => {
     void site.handle(incoming, response, { hasWorker }).then((handled) => {
       if (!handled) response.writeHead(299).end();

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AssetFiles } from "../files/port.ts";
-import { isForAssets, resolveAsset, type AssetRequest } from "./resolve.ts";
+import { isAnsweredByAssets, resolveAsset, type AssetRequest } from "./resolve.ts";
 import { respond, type HeaderFilter } from "./respond.ts";
 import type { AssetRouting } from "./routing.ts";
 
@@ -38,7 +38,8 @@ export function createAssetSite(current: () => { files: AssetFiles; routing: Ass
       const { files, routing } = current();
       if (hasWorker) {
         const handler = routing.handlerOf(parsed.url.pathname);
-        if (handler === "worker" || (handler === undefined && !isForAssets(parsed, files, routing))) return false;
+        if (handler === "worker" || (handler === undefined && !isAnsweredByAssets(parsed, files, routing)))
+          return false;
       }
       await send(request, response, parsed.url, filter);
       return true;
@@ -57,7 +58,7 @@ function readRequest({ method = "GET", url: target = "/", headers }: IncomingMes
   // Not resolved against a base URL, because "//host/path" would change the host.
   const text = `https://${headers.host ?? "localhost"}${target}`;
   const url = URL.parse(text) ?? URL.parse(`https://localhost${target}`);
-  return url === null ? undefined : { method, url, navigates: headers["sec-fetch-mode"] === "navigate" };
+  return url === null ? undefined : { method, url, isNavigation: headers["sec-fetch-mode"] === "navigate" };
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse, filter: HeaderFilter): void {

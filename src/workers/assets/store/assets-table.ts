@@ -20,7 +20,7 @@ export interface FileRecord {
 }
 
 /** Rows per statement. SQLite allows 32,766 parameters. */
-const ROWS_AT_ONCE = 500;
+const ROWS_PER_STATEMENT = 500;
 
 /** Adds the manifest, or marks the existing one as used. */
 export async function putManifest(
@@ -34,10 +34,12 @@ export async function putManifest(
     .values({ id, account_id: account, used_at: now })
     .onConflict((conflict) => conflict.column("id").doNothing())
     .execute();
-  for (let i = 0; i < entries.length; i += ROWS_AT_ONCE)
+  for (let i = 0; i < entries.length; i += ROWS_PER_STATEMENT)
     await tables
       .insertInto("worker_asset_paths")
-      .values(entries.slice(i, i + ROWS_AT_ONCE).map(({ path, hash, size }) => ({ manifest_id: id, path, hash, size })))
+      .values(
+        entries.slice(i, i + ROWS_PER_STATEMENT).map(({ path, hash, size }) => ({ manifest_id: id, path, hash, size })),
+      )
       .onConflict((conflict) => conflict.columns(["manifest_id", "path"]).doNothing())
       .execute();
 }
@@ -138,16 +140,16 @@ export async function putFile(
   now: number,
 ): Promise<{ sha256: string; objectKey: string }> {
   // Update first: a sweep deletes only rows that have been unused for a while.
-  const same = await tables
+  const matchingRows = await tables
     .updateTable("worker_asset_files")
     .set({ used_at: now })
     .where("account_id", "=", account)
     .where((eb) => eb.or([eb("hash", "=", hash), eb("sha256", "=", sha256)]))
     .returning(["hash", "sha256", "object_key"])
     .execute();
-  const existing = same.find((row) => row.hash === hash);
+  const existing = matchingRows.find((row) => row.hash === hash);
   if (existing !== undefined) return { sha256: existing.sha256, objectKey: existing.object_key };
-  const shared = same[0]?.object_key ?? objectKey;
+  const shared = matchingRows[0]?.object_key ?? objectKey;
   const [added] = await tables
     .insertInto("worker_asset_files")
     .values({ account_id: account, hash, sha256, size, content_type: contentType, object_key: shared, used_at: now })

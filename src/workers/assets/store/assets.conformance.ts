@@ -10,9 +10,9 @@ import { createManualClock } from "../../../kernel/clock.ts";
 import { randomIds, type UserError } from "../../../kernel/index.ts";
 import { createSecrets, openFsObjects } from "../../../store/index.ts";
 import { scriptsMigrations, type ScriptsTables } from "../../scripts/schema.ts";
-import { createAssets, type SentAsset } from "./assets.ts";
+import { createAssets, type UploadedAsset } from "./assets.ts";
 import { listManifest } from "./assets-table.ts";
-import type { SentManifest } from "./manifest.ts";
+import type { AssetManifest } from "./manifest.ts";
 import { assetMigrations, type AssetTables } from "./schema.ts";
 
 const A = "a".repeat(32);
@@ -21,11 +21,11 @@ const HOUR = 3600_000;
 
 const kind = (wanted: string) => (err: UserError) => (assert.equal(err.kind, wanted, err.message), true);
 const hashOf = (content: string) => createHash("sha256").update(content).digest("hex").slice(0, 32);
-const manifestOf = (files: Record<string, string>): SentManifest =>
+const manifestOf = (files: Record<string, string>): AssetManifest =>
   Object.fromEntries(
     Object.entries(files).map(([path, content]) => [path, { hash: hashOf(content), size: Buffer.byteLength(content) }]),
   );
-const sent = (content: string, hash = hashOf(content)): SentAsset => ({
+const sent = (content: string, hash = hashOf(content)): UploadedAsset => ({
   hash,
   contentType: "text/html",
   bytes: Buffer.from(content),
@@ -63,7 +63,7 @@ async function start(engine: TestEngine, t: TestContext) {
         )
       ).token;
     }
-    return assets.completed(account, completion!);
+    return assets.manifestIdOfToken(account, completion!);
   }
   /** Assigns a manifest to a new version, and creates the row of that version. */
   const attach = (id: string, account: string, manifestId: string) =>
@@ -108,9 +108,9 @@ export function assetsConformance(engine: TestEngine): void {
       const session = assets.sessionOf(token)!;
       assert.deepEqual(await assets.store(session, [sent("a")]), {});
       const { token: done } = await assets.store(session, [sent("b")]);
-      assert.match(assets.completed(A, done!), /^[0-9a-f]{32}$/);
-      assert.throws(() => assets.completed(A, token), kind("badCompletion"));
-      assert.throws(() => assets.completed(B, done!), kind("badCompletion"));
+      assert.match(assets.manifestIdOfToken(A, done!), /^[0-9a-f]{32}$/);
+      assert.throws(() => assets.manifestIdOfToken(A, token), kind("badCompletion"));
+      assert.throws(() => assets.manifestIdOfToken(B, done!), kind("badCompletion"));
     });
 
     test("a later session lists only new files, and none if the server has them all", async (t) => {
@@ -119,7 +119,7 @@ export function assetsConformance(engine: TestEngine): void {
       const more = await assets.begin(A, manifestOf({ "/a.html": "a", "/b.html": "b" }));
       assert.deepEqual(more.buckets, [[hashOf("b")]]);
       const same = await assets.begin(A, manifestOf({ "/a.html": "a" }));
-      assert.deepEqual([same.buckets, assets.completed(A, same.token)], [[], id]);
+      assert.deepEqual([same.buckets, assets.manifestIdOfToken(A, same.token)], [[], id]);
       assert.equal((await assets.begin(B, manifestOf({ "/a.html": "a" }))).buckets.length, 1);
     });
 
@@ -150,7 +150,7 @@ export function assetsConformance(engine: TestEngine): void {
       const other = "0123456789abcdef0123456789abcdef";
       const { token } = await assets.begin(A, { "/a.txt": { hash: other, size: 1 } });
       const { token: done } = await assets.store(assets.sessionOf(token)!, [sent("a", other)]);
-      const second = assets.completed(A, done!);
+      const second = assets.manifestIdOfToken(A, done!);
       await attach("v2", A, second);
       assert.equal((await stored()).length, 1);
       const records = await listManifest(db.tables<AssetTables>(), { id: second, account: A });

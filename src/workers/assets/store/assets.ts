@@ -15,7 +15,7 @@ import {
   touchManifest,
 } from "./assets-table.ts";
 import { createAssetSweep, type AssetSweepOptions } from "./asset-sweep.ts";
-import { bucketsOf, manifestIdOf, readManifest, type SentManifest } from "./manifest.ts";
+import { groupIntoBuckets, manifestIdOf, readManifest, type AssetManifest } from "./manifest.ts";
 import { OBJECT_PREFIX } from "./object-prefix.ts";
 import type { AssetTables } from "./schema.ts";
 import { storedFiles } from "./stored-files.ts";
@@ -23,7 +23,7 @@ import { createAssetTokens, type AssetSession } from "./tokens.ts";
 import { findVersionAssets, insertVersionAssets, type VersionAssets } from "./version-assets-table.ts";
 
 /** An uploaded file. */
-export interface SentAsset {
+export interface UploadedAsset {
   hash: string;
   /** Undefined if served without Content-Type. */
   contentType: string | undefined;
@@ -37,21 +37,21 @@ export interface AssetUploads {
    * the uploads, or is the completion token if there is nothing to upload. Throws badManifest, tooManyFiles,
    * fileTooLarge.
    */
-  begin(account: string, manifest: SentManifest): Promise<{ token: string; buckets: string[][] }>;
+  begin(account: string, manifest: AssetManifest): Promise<{ token: string; buckets: string[][] }>;
   /** Returns the session of an upload token, or undefined if the token is invalid or expired. */
   sessionOf(token: string): AssetSession | undefined;
   /**
    * Stores files on disk. Resolves with the completion token once the manifest is complete. Throws badUpload if a file
    * does not match the manifest.
    */
-  store(session: AssetSession, files: readonly SentAsset[]): Promise<{ token?: string }>;
+  store(session: AssetSession, files: readonly UploadedAsset[]): Promise<{ token?: string }>;
 }
 
 export interface Assets extends AssetUploads {
   /** Returns the manifest id of a completion token. Throws badCompletion. */
-  completed(account: string, token: string): string;
+  manifestIdOfToken(account: string, token: string): string;
   /** Returns the assets of a version, or undefined if it has none. */
-  of(versionId: string): Promise<VersionAssets | undefined>;
+  findByVersion(versionId: string): Promise<VersionAssets | undefined>;
   /** Assigns assets to a new version in that version's transaction. Throws incomplete if a file is missing. */
   attach<Tables>(tx: Kysely<Tables>, version: { id: string; account: string }, assets: VersionAssets): Promise<void>;
   /** Opens the assets of a version for serving. `weight` is the memory that they use, in bytes. */
@@ -78,17 +78,17 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
   const tables = db.tables<AssetTables>();
   const tokens = createAssetTokens({ secrets, clock });
 
-  async function store(session: AssetSession, { hash, contentType = "", bytes }: SentAsset) {
+  async function store(session: AssetSession, { hash, contentType = "", bytes }: UploadedAsset) {
     const size = await sizeInManifest(tables, session.manifestId, hash);
-    const refuse = (reason: string, fix: string) => assetErrors.badUpload({ reason, fix });
+    const invalidUpload = (reason: string, fix: string) => assetErrors.badUpload({ reason, fix });
     const shown = JSON.stringify(hash.slice(0, 80));
     if (size === undefined)
-      throw refuse(
+      throw invalidUpload(
         `the manifest contains no file with the hash ${shown}`,
         "Name each part after the hash of its file.",
       );
     if (bytes.length !== size)
-      throw refuse(
+      throw invalidUpload(
         `the file with the hash ${shown} has ${bytes.length} bytes, but the manifest says ${size}`,
         "Upload the file that the manifest describes, encoded in base64.",
       );
@@ -106,14 +106,18 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
     if (stored.objectKey !== objectKey) await objects.delete([objectKey]);
     // Clients choose the hash function, so a wrong hash is detected only if an earlier upload has the same hash.
     if (stored.sha256 !== sha256)
-      throw refuse(`the hash ${shown} belongs to another file of this account`, "Compute the hash from the content.");
+      throw invalidUpload(
+        `the hash ${shown} belongs to another file of this account`,
+        "Compute the hash from the content.",
+      );
   }
 
-  const pending = (session: AssetSession) => missingFiles(tables, { id: session.manifestId, account: session.account });
+  const listMissing = (session: AssetSession) =>
+    missingFiles(tables, { id: session.manifestId, account: session.account });
 
   return {
-    async begin(account, sent) {
-      const entries = readManifest(sent);
+    async begin(account, manifest) {
+      const entries = readManifest(manifest);
       const session = { account, manifestId: manifestIdOf(account, entries) };
       const missing = await db.transaction<AssetTables, { hash: string; size: number }[]>(async (tx) => {
         const used = { id: session.manifestId, account, now: clock.now() };
@@ -121,14 +125,17 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
         await touchFiles(tx, used);
         return missingFiles(tx, used);
       });
-      return { token: tokens.issue(missing.length === 0 ? "done" : "upload", session), buckets: bucketsOf(missing) };
+      return {
+        token: tokens.issue(missing.length === 0 ? "done" : "upload", session),
+        buckets: groupIntoBuckets(missing),
+      };
     },
     sessionOf: (token) => tokens.read("upload", token),
     async store(session, files) {
       for (const file of files) await store(session, file);
-      return (await pending(session)).length === 0 ? { token: tokens.issue("done", session) } : {};
+      return (await listMissing(session)).length === 0 ? { token: tokens.issue("done", session) } : {};
     },
-    completed(account, token) {
+    manifestIdOfToken(account, token) {
       const session = tokens.read("done", token);
       if (session === undefined)
         throw assetErrors.badCompletion({
@@ -137,7 +144,7 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
       if (session.account !== account) throw assetErrors.badCompletion({ reason: "it belongs to another account" });
       return session.manifestId;
     },
-    of: (versionId) => findVersionAssets(tables, versionId),
+    findByVersion: (versionId) => findVersionAssets(tables, versionId),
     async attach(given, { id, account }, assets) {
       const tx = given as unknown as Kysely<AssetTables>;
       const used = { id: assets.manifestId, account, now: clock.now() };

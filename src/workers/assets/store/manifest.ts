@@ -4,10 +4,10 @@ import { ASSET_LIMITS } from "../limits.ts";
 import type { ManifestEntry } from "./assets-table.ts";
 
 /** Maps each path to a hash and a size in bytes, as sent by the client. */
-export type SentManifest = Record<string, { hash: string; size: number }>;
+export type AssetManifest = Record<string, { hash: string; size: number }>;
 
 /** Checks a manifest and returns its entries, sorted by path. Throws badManifest, tooManyFiles, fileTooLarge. */
-export function readManifest(sent: SentManifest): ManifestEntry[] {
+export function readManifest(sent: AssetManifest): ManifestEntry[] {
   const paths = Object.keys(sent);
   const { files, fileBytes } = ASSET_LIMITS;
   if (paths.length > files) throw assetErrors.tooManyFiles({ count: paths.length, limit: files });
@@ -60,15 +60,15 @@ export function manifestIdOf(account: string, entries: readonly ManifestEntry[])
  * Maximum size of the files in a request, before base64 encoding, and their maximum number. A larger file is sent
  * alone.
  */
-const BUCKET_BYTES = 16 * 1024 * 1024;
-const BUCKET_FILES = 1000;
+const MAX_BUCKET_BYTES = 16 * 1024 * 1024;
+const MAX_BUCKET_FILES = 1000;
 
 /** Groups the hashes to upload by request. */
-export function bucketsOf(files: readonly { hash: string; size: number }[]): string[][] {
+export function groupIntoBuckets(files: readonly { hash: string; size: number }[]): string[][] {
   const buckets: string[][] = [];
   let bytes = Infinity;
   for (const { hash, size } of files) {
-    const full = bytes + size > BUCKET_BYTES || buckets.at(-1)!.length >= BUCKET_FILES;
+    const full = bytes + size > MAX_BUCKET_BYTES || buckets.at(-1)!.length >= MAX_BUCKET_FILES;
     if (full) buckets.push([]);
     bytes = full ? size : bytes + size;
     buckets.at(-1)!.push(hash);

@@ -15,5 +15,5 @@ export function storedFiles(records: readonly (FileRecord & { path: string })[],
       open: async (range) => (await objects.open(objectKey))?.read(range),
     });
   }
-  return { find: (path) => files.get(path), longestPath: () => longest };
+  return { find: (path) => files.get(path), maxPathLength: () => longest };
 }

@@ -34,11 +34,13 @@ export function createAssetTokens({ secrets, clock }: { secrets: Pick<Secrets, "
     read(use, token) {
       const [header, payload = "", signature = "", ...rest] = token.split(".");
       if (header !== HEADER || rest.length > 0) return undefined;
-      const given = Buffer.from(signature, "base64url");
+      const receivedSignature = Buffer.from(signature, "base64url");
       const text = `${header}.${payload}`;
       const isSigned = keys.some((key) => {
-        const wanted = sign(key, text);
-        return given.length === wanted.length && timingSafeEqual(given, wanted);
+        const expectedSignature = sign(key, text);
+        return (
+          receivedSignature.length === expectedSignature.length && timingSafeEqual(receivedSignature, expectedSignature)
+        );
       });
       if (!isSigned) return undefined;
       const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as Record<string, unknown>;

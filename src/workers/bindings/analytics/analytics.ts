@@ -31,7 +31,7 @@ export interface Analytics {
 }
 
 /** Points per page of a scan. On SQLite, reading a page blocks the process for a few milliseconds. */
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 const SWEEP_BATCH = 1000;
 
 export function createAnalytics({
@@ -43,21 +43,21 @@ export function createAnalytics({
 }: AnalyticsDeps): Analytics {
   const limits = { ...DEFAULT_ANALYTICS_LIMITS, ...given };
   const table = createPointsTable(db);
-  const known = createTtlCache<true>(clock, { freshMs: 60_000 });
+  const knownDatasets = createTtlCache<true>(clock, { freshMs: 60_000 });
   const adding = new Map<string, Promise<boolean>>();
   const running = new Map<string, number>();
 
   /** Concurrent writes to a new dataset share one transaction. */
   async function ensureDataset(account: string, dataset: string): Promise<void> {
     const key = `${account}/${dataset}`;
-    if (known.get(key) !== undefined) return;
+    if (knownDatasets.get(key) !== undefined) return;
     let added = adding.get(key);
     if (added === undefined) {
       added = table.addDataset(account, dataset, limits.datasets).finally(() => adding.delete(key));
       adding.set(key, added);
     }
     if (!(await added)) throw analyticsErrors.tooManyDatasets({ limit: limits.datasets, dataset });
-    known.add(key, true);
+    knownDatasets.add(key, true);
   }
 
   async function run(account: string, statement: Statement): Promise<Result> {
@@ -85,10 +85,11 @@ export function createAnalytics({
 
     async query(account, sql) {
       const statement = parseQuery(sql);
-      const mine = running.get(account) ?? 0;
-      const all = [...running.values()].reduce((sum, count) => sum + count, 0);
-      if (mine >= limits.queriesPerAccount || all >= limits.queries) throw analyticsErrors.tooManyQueries();
-      running.set(account, mine + 1);
+      const accountQueries = running.get(account) ?? 0;
+      const totalQueries = [...running.values()].reduce((sum, count) => sum + count, 0);
+      if (accountQueries >= limits.queriesPerAccount || totalQueries >= limits.queries)
+        throw analyticsErrors.tooManyQueries();
+      running.set(account, accountQueries + 1);
       try {
         return formatResult(await run(account, statement), statement.format);
       } finally {
@@ -118,14 +119,14 @@ export function createAnalytics({
 async function* scan(
   table: PointsTable,
   { account, dataset, range }: { account: string; dataset: string; range: TimeRange },
-  patienceMs: number,
+  timeoutMs: number,
 ): AsyncGenerator<StoredPoint[]> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   let after: StoredPoint | undefined;
   for (;;) {
-    const page = await table.page(account, dataset, { ...range, after }, PAGE);
+    const page = await table.page(account, dataset, { ...range, after }, PAGE_SIZE);
     yield page;
-    if (page.length < PAGE) return;
+    if (page.length < PAGE_SIZE) return;
     if (performance.now() > deadline) throw analyticsErrors.tooSlow();
     after = page.at(-1);
     // SQLite reads synchronously, so let other work run between two pages.

@@ -38,4 +38,4 @@ export const DEFAULT_ANALYTICS_LIMITS: AnalyticsLimits = {
 };
 
 /** Maximum length of a query in bytes. */
-export const QUERY_BYTES = 64 * 1024;
+export const MAX_QUERY_BYTES = 64 * 1024;

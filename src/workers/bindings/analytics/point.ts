@@ -15,18 +15,18 @@ export interface AnalyticsPoint {
 export function readPoint(sent: unknown): AnalyticsPoint {
   const { index, blobs, doubles } = (typeof sent === "object" && sent !== null ? sent : {}) as Record<string, unknown>;
   if (typeof index !== "string" || Buffer.byteLength(index) > pointLimits.indexBytes) throw invalid("index");
-  if (!isListOf(blobs, pointLimits.blobs, "string") || !fits(blobs as string[])) throw invalid("blobs");
+  if (!isListOf(blobs, pointLimits.blobs, "string") || !isWithinBlobLimit(blobs as string[])) throw invalid("blobs");
   if (!isListOf(doubles, pointLimits.doubles, "number")) throw invalid("doubles");
-  return { index: stored(index), blobs: (blobs as string[]).map(stored), doubles: doubles as number[] };
+  return { index: toStorableText(index), blobs: (blobs as string[]).map(toStorableText), doubles: doubles as number[] };
 }
 
 const invalid = (field: string) => analyticsErrors.invalidPoint({ reason: `${field} exceeds its limits` });
 
-const isListOf = (value: unknown, most: number, type: "string" | "number") =>
-  Array.isArray(value) && value.length <= most && value.every((each) => typeof each === type);
+const isListOf = (value: unknown, maxLength: number, type: "string" | "number") =>
+  Array.isArray(value) && value.length <= maxLength && value.every((each) => typeof each === type);
 
-const fits = (blobs: string[]) =>
+const isWithinBlobLimit = (blobs: string[]) =>
   blobs.reduce((sum, blob) => sum + Buffer.byteLength(blob), 0) <= pointLimits.blobBytes;
 
 /** PostgreSQL rejects U+0000 and lone surrogates in text. */
-const stored = (text: string) => text.toWellFormed().replaceAll("\0", "\uFFFD");
+const toStorableText = (text: string) => text.toWellFormed().replaceAll("\0", "\uFFFD");

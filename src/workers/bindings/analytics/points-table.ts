@@ -74,16 +74,16 @@ export function createPointsTable(db: Db) {
 
   return {
     /** Resolves with false if the account has reached its limit of datasets. */
-    addDataset: (account: string, dataset: string, most: number): Promise<boolean> =>
+    addDataset: (account: string, dataset: string, maxDatasets: number): Promise<boolean> =>
       db.transaction<AnalyticsTables, boolean>(async (tx) => {
         const names = await tx
           .selectFrom("analytics_datasets")
           .select("dataset")
           .where("account_id", "=", account)
-          .limit(most)
+          .limit(maxDatasets)
           .execute();
         if (names.some((each) => each.dataset === dataset)) return true;
-        if (names.length >= most) return false;
+        if (names.length >= maxDatasets) return false;
         await tx
           .insertInto("analytics_datasets")
           .values({ account_id: account, dataset })

@@ -5,7 +5,7 @@ import type { Analytics } from "./analytics.ts";
 import { readPoint } from "./point.ts";
 
 /** Large enough for a point of maximum size with every byte of its strings escaped. */
-const POINT_BYTES = 256 * 1024;
+const MAX_POINT_BYTES = 256 * 1024;
 
 /** The server side of `env.X.writeDataPoint()`. */
 export function createAnalyticsService({
@@ -18,7 +18,7 @@ export function createAnalyticsService({
   return {
     async handle(request, response, { script, binding: { dataset } }) {
       try {
-        await analytics.write(script.account ?? "", dataset, readPoint(await readJsonBody(request, POINT_BYTES)));
+        await analytics.write(script.account ?? "", dataset, readPoint(await readJsonBody(request, MAX_POINT_BYTES)));
         response.writeHead(204).end();
       } catch (err) {
         log.warn({ err, script: script.name, dataset }, "analytics: dropped a data point");

@@ -4,7 +4,7 @@ import type { BindingServices } from "../service.ts";
 import { createRateLimitCounters } from "./counters.ts";
 
 /** Keys may be URLs or header values. */
-const BODY_BYTES = 256 * 1024;
+const MAX_BODY_BYTES = 256 * 1024;
 
 /** The server side of `env.X.limit()`. */
 export function createRateLimitService({ clock }: { clock: Clock }): BindingServices["rateLimit"] {
@@ -12,7 +12,7 @@ export function createRateLimitService({ clock }: { clock: Clock }): BindingServ
   return {
     async handle(request, response, { script, binding: { namespace_id: namespace, simple } }) {
       try {
-        const { key } = (await readJsonBody(request, BODY_BYTES)) as { key: string };
+        const { key } = (await readJsonBody(request, MAX_BODY_BYTES)) as { key: string };
         sendJson(response, 200, { success: counters.count({ account: script.account ?? "", namespace, key, simple }) });
       } catch (err) {
         await sendError(request, response, err);

@@ -1,7 +1,7 @@
 import { messageOf, UserError, type Log } from "../../../kernel/index.ts";
 import { workerErrors } from "../../errors.ts";
 import type { EntrypointCalls, WorkerRuntime } from "../../runtime/port.ts";
-import { refuseTunnel } from "../../runtime/service-calls/tunnel.ts";
+import { rejectTunnel } from "../../runtime/service-calls/tunnel.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
 
 /** A worker that is ready to be called. */
@@ -21,7 +21,7 @@ export function createWorkerCalls(
   find: (target: ServiceTarget) => Promise<ReadyWorker>,
   { log }: { log: Log },
 ): WorkerCalls {
-  const failed = (err: unknown, { worker, account }: ServiceTarget): string => {
+  const logFailure = (err: unknown, { worker, account }: ServiceTarget): string => {
     const isMissing = err instanceof UserError && err.domain === "workers" && err.kind === "scriptMissing";
     const message = messageOf(isMissing ? workerErrors.boundWorkerMissing({ script: worker }) : err);
     log.warn({ err, worker, account }, `workers: service binding call failed: ${message}`);
@@ -34,7 +34,7 @@ export function createWorkerCalls(
         ready = await find(target);
       } catch (err) {
         request.resume();
-        response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${failed(err, target)}\n`);
+        response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${logFailure(err, target)}\n`);
         return;
       }
       await ready.calls.fetch(request, response).finally(ready.release);
@@ -49,7 +49,7 @@ export function createWorkerCalls(
           calls.upgrade(request, socket, head);
         },
         (err: unknown) => {
-          failed(err, target);
+          logFailure(err, target);
           socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         },
       );
@@ -62,7 +62,7 @@ export function createWorkerCalls(
           const tunnel = calls.rpc(socket);
           void tunnel.closed.then(releaseToConnection(() => tunnel.retire()));
         },
-        (err: unknown) => refuseTunnel(socket, failed(err, target)),
+        (err: unknown) => rejectTunnel(socket, logFailure(err, target)),
       );
     },
   };

@@ -1,4 +1,4 @@
-import { refuseTunnel } from "../../runtime/service-calls/tunnel.ts";
+import { rejectTunnel } from "../../runtime/service-calls/tunnel.ts";
 import type { ServiceBinding, WorkerScript } from "../../scripts/script.ts";
 import type { BindingServices } from "../service.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
@@ -12,10 +12,10 @@ const MAX_CALLS = 256;
 /** The server side of a service binding. Passes requests and RPC connections to the bound worker. */
 export function createServiceBindingService({
   calls,
-  mostCalls = MAX_CALLS,
+  maxCalls: mostCalls = MAX_CALLS,
 }: {
   calls: WorkerCalls;
-  mostCalls?: number;
+  maxCalls?: number;
 }): BindingServices["service"] {
   const running = new Map<string, number>();
 
@@ -34,7 +34,7 @@ export function createServiceBindingService({
       else running.set(caller, left);
     };
   }
-  const tooMany = ({ name }: WorkerScript) =>
+  const tooManyCallsMessage = ({ name }: WorkerScript) =>
     `The Worker ${name} already has ${mostCalls} service binding calls in progress.`;
 
   return {
@@ -42,7 +42,7 @@ export function createServiceBindingService({
       const end = begin(script);
       if (end === undefined) {
         request.resume();
-        return void response.writeHead(503, { "content-type": "text/plain" }).end(`${tooMany(script)}\n`);
+        return void response.writeHead(503, { "content-type": "text/plain" }).end(`${tooManyCallsMessage(script)}\n`);
       }
       await calls.fetch(targetOf(script, binding), request, response).finally(end);
     },
@@ -56,7 +56,7 @@ export function createServiceBindingService({
     connect(socket, { script, binding }) {
       const end = begin(script);
       socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      if (end === undefined) return refuseTunnel(socket, tooMany(script));
+      if (end === undefined) return rejectTunnel(socket, tooManyCallsMessage(script));
       socket.once("close", end);
       calls.rpc(targetOf(script, binding), socket);
     },

@@ -108,7 +108,7 @@ describe("service bindings between processes", () => {
         runtime: { entrypoint: (...call) => runtime.entrypoint(...call) },
         log: silentLog,
       }),
-      mostCalls: 8,
+      maxCalls: 8,
     });
     runtime = startRuntime({ services: { ...noServices, service } });
     runtime.onInvocation((invocation) => void invocations.push(invocation));

@@ -128,14 +128,14 @@ function checkConsumers(document: ConfigDocument, view: EnvironmentView): Proble
         'remove it, or set "main" to the entry file of the worker',
       ),
     ];
-  return list.flatMap(({ path, entry: { queue, dead_letter_queue: dead } }, i): Problem[] => {
+  return list.flatMap(({ path, entry: { queue, dead_letter_queue: deadLetterQueue } }, i): Problem[] => {
     if (typeof queue !== "string") return [];
     const twice = list.findIndex(({ entry }) => entry.queue === queue) < i;
     return [
       ...(twice
         ? [errorAt(document.locate([...path, "queue"]), `the queue "${queue}" is consumed twice`, "remove one of them")]
         : []),
-      ...(dead === queue
+      ...(deadLetterQueue === queue
         ? [
             errorAt(
               document.locate([...path, "dead_letter_queue"]),

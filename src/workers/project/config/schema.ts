@@ -39,7 +39,7 @@ const date = z
 const remote = z.boolean().optional();
 
 /** Valid in wrangler, but without effect on a self-hosted server, so accepted and ignored. */
-const passedOver = z.unknown().optional();
+const ignoredField = z.unknown().optional();
 
 const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
   z
@@ -136,7 +136,7 @@ const queueName = z
     fix: 'use 1 to 63 letters, digits, "-" and "_", with a letter or digit at both ends',
   });
 
-const whole = (min: number, max: number, example: number) =>
+const optionalInteger = (min: number, max: number, example: number) =>
   z.number().int().min(min).max(max).optional().meta({ example });
 const { delaySeconds, consumer: consumerLimits } = queueLimits;
 
@@ -145,7 +145,7 @@ const queues = z.strictObject({
     z.strictObject({
       binding: bindingName,
       queue: queueName.optional(),
-      delivery_delay: whole(0, delaySeconds, 60),
+      delivery_delay: optionalInteger(0, delaySeconds, 60),
       remote,
     }),
     { binding: "QUEUE", queue: "my-queue" },
@@ -154,13 +154,13 @@ const queues = z.strictObject({
     z.strictObject({
       queue: queueName,
       type: z.literal("worker").optional(),
-      max_batch_size: whole(1, consumerLimits.batchSize.max, 10),
-      max_batch_timeout: whole(0, consumerLimits.maxWaitMs.max / 1000, 5),
-      max_retries: whole(0, consumerLimits.maxRetries.max, 3),
+      max_batch_size: optionalInteger(1, consumerLimits.batchSize.max, 10),
+      max_batch_timeout: optionalInteger(0, consumerLimits.maxWaitMs.max / 1000, 5),
+      max_retries: optionalInteger(0, consumerLimits.maxRetries.max, 3),
       dead_letter_queue: queueName.optional(),
       max_concurrency: z.number().int().min(1).max(consumerLimits.maxConcurrency.max).nullish().meta({ example: 5 }),
-      retry_delay: whole(0, delaySeconds, 60),
-      visibility_timeout_ms: passedOver,
+      retry_delay: optionalInteger(0, delaySeconds, 60),
+      visibility_timeout_ms: ignoredField,
     }),
     { queue: "my-queue" },
   ),
@@ -199,7 +199,7 @@ export const inherited = {
   limits: z
     .strictObject({
       cpu_ms: z.number().int().min(1).max(300_000).optional().meta({ example: 30_000 }),
-      subrequests: passedOver,
+      subrequests: ignoredField,
     })
     .optional()
     .meta({ example: { cpu_ms: 30_000 } }),
@@ -225,19 +225,19 @@ export const inherited = {
   account_id: z.string().min(1).optional().meta({ example: "0123456789abcdef0123456789abcdef" }),
   workers_dev: z.boolean().optional(),
   preview_urls: z.boolean().optional(),
-  route: passedOver,
-  routes: passedOver,
-  placement: passedOver,
+  route: ignoredField,
+  routes: ignoredField,
+  placement: ignoredField,
   logpush: z.boolean().optional(),
-  upload_source_maps: passedOver,
-  keep_names: passedOver,
-  preserve_file_names: passedOver,
-  base_dir: passedOver,
-  find_additional_modules: passedOver,
-  compliance_region: passedOver,
-  first_party_worker: passedOver,
-  python_modules: passedOver,
-  migrations: passedOver,
+  upload_source_maps: ignoredField,
+  keep_names: ignoredField,
+  preserve_file_names: ignoredField,
+  base_dir: ignoredField,
+  find_additional_modules: ignoredField,
+  compliance_region: ignoredField,
+  first_party_worker: ignoredField,
+  python_modules: ignoredField,
+  migrations: ignoredField,
   assets: assets.optional().meta({ example: { directory: "./public" } }),
   triggers: z
     .looseObject({
@@ -256,10 +256,10 @@ export const inherited = {
     })
     .optional()
     .meta({ example: { command: "npm run build" } }),
-  tail_consumers: passedOver,
-  streaming_tail_consumers: passedOver,
-  cache: passedOver,
-  exports: passedOver,
+  tail_consumers: ignoredField,
+  streaming_tail_consumers: ignoredField,
+  cache: ignoredField,
+  exports: ignoredField,
 };
 
 /** Fields that every environment sets separately; they are not inherited. */
@@ -294,7 +294,7 @@ export const perEnvironment = {
     .strictObject({ required: z.array(bindingName).optional() })
     .optional()
     .meta({ example: { required: ["API_KEY"] } }),
-  cloudchamber: passedOver,
+  cloudchamber: ignoredField,
 };
 
 /** Bindings of the hosted platform that are not available here: field name to product name. Using one is an error. */
@@ -380,26 +380,26 @@ const topLevelOnly = {
     .strictObject({
       port: port.optional().meta({ example: 8787 }),
       ip: z.string().optional().meta({ example: "127.0.0.1" }),
-      inspector_port: passedOver,
-      inspector_ip: passedOver,
-      local_protocol: passedOver,
-      upstream_protocol: passedOver,
-      host: passedOver,
-      enable_containers: passedOver,
-      container_engine: passedOver,
-      generate_types: passedOver,
+      inspector_port: ignoredField,
+      inspector_ip: ignoredField,
+      local_protocol: ignoredField,
+      upstream_protocol: ignoredField,
+      host: ignoredField,
+      enable_containers: ignoredField,
+      container_engine: ignoredField,
+      generate_types: ignoredField,
     })
     .optional()
     .meta({ example: { port: 8787 } }),
   keep_vars: z.boolean().optional(),
   // Written by build tools into the configuration that they generate.
-  configPath: passedOver,
-  userConfigPath: passedOver,
-  topLevelName: passedOver,
-  definedEnvironments: passedOver,
-  targetEnvironment: passedOver,
-  legacy_env: passedOver,
-  send_metrics: passedOver,
+  configPath: ignoredField,
+  userConfigPath: ignoredField,
+  topLevelName: ignoredField,
+  definedEnvironments: ignoredField,
+  targetEnvironment: ignoredField,
+  legacy_env: ignoredField,
+  send_metrics: ignoredField,
   reelpost: reelpostFields.optional().meta({ example: { verified_addresses: ["someone@example.com"] } }),
 };
 

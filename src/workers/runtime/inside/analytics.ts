@@ -2,14 +2,14 @@
 // plain HTTP. Limits and error messages are those of the hosted binding.
 import workers from "cloudflare-internal:workers";
 
-const MEMBERS = 20;
-const BLOB_BYTES = 16_384;
+const MAX_MEMBERS = 20;
+const MAX_BLOB_BYTES = 16_384;
 const INDEX_BYTES = 96;
 /**
  * Maximum number of points that are being written. Further points are dropped, because the code does not wait for
  * writes.
  */
-const PENDING = 1000;
+const MAX_PENDING_POINTS = 1000;
 
 const PREFIX = "writeDataPoint(): ";
 const encoder = new TextEncoder();
@@ -24,9 +24,9 @@ class AnalyticsEngineDataset {
   }
 
   writeDataPoint(point?: unknown): void {
-    const body = JSON.stringify(checked(point));
-    if (this.#pending >= PENDING) {
-      console.warn(`${PREFIX}dropped: ${PENDING} data points are already being written`);
+    const body = JSON.stringify(checkPoint(point));
+    if (this.#pending >= MAX_PENDING_POINTS) {
+      console.warn(`${PREFIX}dropped: ${MAX_PENDING_POINTS} data points are already being written`);
       return;
     }
     this.#pending++;
@@ -44,33 +44,33 @@ class AnalyticsEngineDataset {
   }
 }
 
-function checked(point: unknown) {
+function checkPoint(point: unknown) {
   if (point !== undefined && (typeof point !== "object" || point === null))
     throw new TypeError(`${PREFIX}the data point is not an object`);
   const { indexes, blobs, doubles } = (point ?? {}) as Record<string, unknown>;
-  const [index = ""] = texts(indexes, "indexes", 1);
+  const [index = ""] = readStrings(indexes, "indexes", 1);
   if (encoder.encode(index).length > INDEX_BYTES)
     throw new TypeError(`${PREFIX}Size of indexes[0] exceeds ${INDEX_BYTES} bytes.`);
-  const strings = texts(blobs, "blobs", MEMBERS);
-  if (strings.reduce((sum, text) => sum + encoder.encode(text).length, 0) > BLOB_BYTES)
-    throw new TypeError(`${PREFIX}Cumulative size of blobs exceeds ${BLOB_BYTES} bytes).`);
-  const numbers = list(doubles, "doubles", MEMBERS).map(Number);
+  const strings = readStrings(blobs, "blobs", MAX_MEMBERS);
+  if (strings.reduce((sum, text) => sum + encoder.encode(text).length, 0) > MAX_BLOB_BYTES)
+    throw new TypeError(`${PREFIX}Cumulative size of blobs exceeds ${MAX_BLOB_BYTES} bytes).`);
+  const numbers = list(doubles, "doubles", MAX_MEMBERS).map(Number);
   // JSON cannot represent NaN and infinity.
   return { index, blobs: strings, doubles: numbers.map((value) => (Number.isFinite(value) ? value : 0)) };
 }
 
-const texts = (value: unknown, name: string, most: number): string[] =>
-  list(value, name, most).map((each) => {
+const readStrings = (value: unknown, name: string, maxLength: number): string[] =>
+  list(value, name, maxLength).map((each) => {
     if (typeof each === "string") return each;
     if (each === null || each === undefined) return "";
     if (each instanceof ArrayBuffer || ArrayBuffer.isView(each)) return decoder.decode(each);
     throw new TypeError(`${PREFIX}${name} must contain strings, ArrayBuffers or null.`);
   });
 
-function list(value: unknown, name: string, most: number): unknown[] {
+function list(value: unknown, name: string, maxLength: number): unknown[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw new TypeError(`${PREFIX}${name} is not an array.`);
-  if (value.length > most) throw new TypeError(`${PREFIX}Maximum of ${most} ${name} supported.`);
+  if (value.length > maxLength) throw new TypeError(`${PREFIX}Maximum of ${maxLength} ${name} supported.`);
   return value;
 }
 

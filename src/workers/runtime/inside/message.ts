@@ -124,12 +124,12 @@ type Context = Pick<ExecutionContext, "waitUntil">;
 /**
  * Also counts waitUntil() calls and passes their promises to the callback. Returns the current count for answerWith().
  */
-export function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () => {}): number {
+export function trackActivity(context: Context, onWaitUntil: (work: Promise<unknown>) => void = () => {}): number {
   const before = sounds;
   const waitUntil = context.waitUntil.bind(context);
   context.waitUntil = (work) => {
     sounds++;
-    hear(work);
+    onWaitUntil(work);
     waitUntil(work);
   };
   return before;
@@ -144,8 +144,8 @@ export async function dispatch(
 ): Promise<Response> {
   const verdict: Verdict = {};
   let pending = alwaysTail;
-  const before = listenTo(context, () => (pending = true));
-  const answer = await run(async () => {
+  const before = trackActivity(context, () => (pending = true));
+  const answer = await runHandler(async () => {
     const { meta, raw } = await open(request);
     await handle(new ForwardableMessage(meta, raw, verdict));
   });
@@ -163,13 +163,13 @@ export async function dispatchScheduled(
   { alwaysTail = false } = {},
 ): Promise<Response> {
   const work: Promise<unknown>[] = [];
-  const before = listenTo(context, (promise) => void work.push(promise));
+  const before = trackActivity(context, (promise) => void work.push(promise));
   const { cron, scheduledTime } = JSON.parse(request.headers.get(META_HEADER)!) as {
     cron: string;
     scheduledTime: number;
   };
   // Scheduled events are never retried, so noRetry() has no effect.
-  const answer = await run(() =>
+  const answer = await runHandler(() =>
     handle({ type: "scheduled", cron, scheduledTime, noRetry: () => {} } as ScheduledController),
   );
   while (work.length > 0) await Promise.allSettled(work.splice(0));
@@ -186,7 +186,7 @@ export function answerWith(answer: object, before: number, alwaysTail: boolean):
   return Response.json({ ...answer, silent });
 }
 
-export async function run(
+export async function runHandler(
   handle: () => unknown,
 ): Promise<{ outcome: "ok" } | { outcome: "exception"; exception: ReturnType<typeof describe> }> {
   try {

@@ -1,5 +1,5 @@
 // The batch that a queue handler receives, and the function that runs the handler.
-import { answerWith, listenTo, run } from "./message.ts";
+import { answerWith, trackActivity, runHandler } from "./message.ts";
 import type { QueueVerdict, WireBatch } from "./shared.ts";
 import { readV8Value } from "./v8-value.ts";
 
@@ -29,7 +29,7 @@ class QueueMessage {
   }
 
   retry(options?: RetryOptions): void {
-    this.#decide({ retry: checked(options) });
+    this.#decide({ retry: checkRetryOptions(options) });
   }
 
   ack(): void {
@@ -58,7 +58,7 @@ class MessageBatch {
   }
 
   retryAll(options?: RetryOptions): void {
-    this.#decisions.all ??= { retry: checked(options) };
+    this.#decisions.all ??= { retry: checkRetryOptions(options) };
   }
 
   ackAll(): void {
@@ -68,7 +68,7 @@ class MessageBatch {
 
 const MAX_DELAY = 86_400;
 
-function checked(options: RetryOptions | undefined): RetryOptions {
+function checkRetryOptions(options: RetryOptions | undefined): RetryOptions {
   const delay = options?.delaySeconds;
   if (delay === undefined) return {};
   if (!(Number.isInteger(delay) && delay >= 0 && delay <= MAX_DELAY))
@@ -89,7 +89,7 @@ function bodyOf(contentType: string, bytes: Uint8Array<ArrayBuffer>): unknown {
   }
 }
 
-function open(body: ArrayBuffer, decisions: Decisions): MessageBatch {
+function decodeBatch(body: ArrayBuffer, decisions: Decisions): MessageBatch {
   const length = new DataView(body).getUint32(0);
   const batch = JSON.parse(new TextDecoder().decode(new Uint8Array(body, 4, length))) as WireBatch;
   let at = 4 + length;
@@ -121,9 +121,9 @@ export async function dispatchQueue(
   const body = await request.arrayBuffer();
   const decisions: Decisions = { each: new Map() };
   const work: Promise<unknown>[] = [];
-  const began = listenTo(context, (promise) => void work.push(promise));
-  const answer = await run(async () => {
-    await handle(open(body, decisions));
+  const began = trackActivity(context, (promise) => void work.push(promise));
+  const answer = await runHandler(async () => {
+    await handle(decodeBatch(body, decisions));
     // A failure of waitUntil() work fails the batch.
     while (work.length > 0) await Promise.all(work.splice(0));
   });

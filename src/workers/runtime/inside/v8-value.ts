@@ -42,15 +42,15 @@ export function readV8Value(bytes: Uint8Array): unknown {
   const objects: unknown[] = [];
   let at = 0;
   let version = 0;
-  if (byte() !== VERSION || (version = varint()) < 13 || version > 15) throw bad("it has an unknown version");
+  if (byte() !== VERSION || (version = varint()) < 13 || version > 15) throw formatError("it has an unknown version");
   return value();
 
-  function bad(reason: string): Error {
+  function formatError(reason: string): Error {
     return new Error(`The message body cannot be deserialized as a v8 value: ${reason}`);
   }
 
   function byte(): number {
-    if (at >= bytes.length) throw bad("it is truncated");
+    if (at >= bytes.length) throw formatError("it is truncated");
     return bytes[at++]!;
   }
 
@@ -65,7 +65,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
   }
 
   function slice(length: number): Uint8Array {
-    if (length > bytes.length - at) throw bad("it is truncated");
+    if (length > bytes.length - at) throw formatError("it is truncated");
     at += length;
     return bytes.subarray(at - length, at);
   }
@@ -91,13 +91,13 @@ export function readV8Value(bytes: Uint8Array): unknown {
   }
 
   function value(): unknown {
-    const result = untyped(tag());
+    const result = readTagged(tag());
     if (!(result instanceof ArrayBuffer) || peek() !== "V") return result;
     at++;
     return keep(viewOf(result));
   }
 
-  function untyped(kind: string): unknown {
+  function readTagged(kind: string): unknown {
     switch (kind) {
       case "_":
         return undefined;
@@ -125,7 +125,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
         return text(kind);
       case "^": {
         const id = varint();
-        if (id >= objects.length) throw bad("it refers to an unknown object");
+        if (id >= objects.length) throw formatError("it refers to an unknown object");
         return objects[id];
       }
       case "o":
@@ -164,7 +164,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
         return keep(new Uint8Array(slice(varint())).buffer);
       case "~": {
         const [length, maxByteLength] = [varint(), varint()];
-        if (maxByteLength < length || maxByteLength > MAX_RESIZABLE) throw bad("it has an invalid buffer");
+        if (maxByteLength < length || maxByteLength > MAX_RESIZABLE) throw formatError("it has an invalid buffer");
         const buffer = new ArrayBuffer(length, { maxByteLength } as never);
         new Uint8Array(buffer).set(slice(length));
         return keep(buffer);
@@ -172,9 +172,9 @@ export function readV8Value(bytes: Uint8Array): unknown {
       case "r":
         return error();
       case "\\":
-        throw bad("it contains a host object; send plain objects");
+        throw formatError("it contains a host object; send plain objects");
       default:
-        throw bad(`it contains the unknown type ${JSON.stringify(kind)}`);
+        throw formatError(`it contains the unknown type ${JSON.stringify(kind)}`);
     }
   }
 
@@ -189,7 +189,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
     const part = slice(varint());
     if (kind === "S") return utf8.decode(part);
     if (kind === "c") return twoByte(part);
-    if (kind !== '"') throw bad("a string is expected");
+    if (kind !== '"') throw formatError("a string is expected");
     // Not decoded with TextDecoder, whose "latin1" is windows-1252.
     let result = "";
     for (let from = 0; from < part.length; from += 8192)
@@ -214,8 +214,8 @@ export function readV8Value(bytes: Uint8Array): unknown {
         varint();
         return target;
       }
-      const key = untyped(kind);
-      if (typeof key !== "string" && typeof key !== "number") throw bad("a property has an invalid name");
+      const key = readTagged(kind);
+      if (typeof key !== "string" && typeof key !== "number") throw formatError("a property has an invalid name");
       // Defined rather than assigned: `__proto__` is an ordinary name here.
       Object.defineProperty(target, key, { value: value(), writable: true, enumerable: true, configurable: true });
     }
@@ -223,7 +223,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
 
   function denseArray(): unknown[] {
     const length = varint();
-    if (length > bytes.length - at) throw bad("it is truncated");
+    if (length > bytes.length - at) throw formatError("it is truncated");
     const array = keep([] as unknown[]);
     array.length = length;
     for (let i = 0; i < length; i++) {
@@ -255,7 +255,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
     const View = VIEWS[String.fromCharCode(byte())];
     const [offset, length] = [varint(), varint()];
     if (version >= 14) varint();
-    if (View === undefined || offset + length > buffer.byteLength) throw bad("it has an invalid view");
+    if (View === undefined || offset + length > buffer.byteLength) throw formatError("it has an invalid view");
     const { BYTES_PER_ELEMENT: size = 1 } = View as { BYTES_PER_ELEMENT?: number };
     return new View(buffer, offset, length / size);
   }

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { workerErrors } from "../../errors.ts";
 import { hasNoCode, type WorkerScript } from "../../scripts/script.ts";
 import type { EntrypointCalls, WorkerRuntime } from "../port.ts";
-import { refuseTunnel } from "./tunnel.ts";
+import { rejectTunnel } from "./tunnel.ts";
 
 /**
  * Requests from other workers to the default entrypoint are handled like requests from clients: static assets come
@@ -12,14 +12,14 @@ export function withAssets(
   findEntrypoint: WorkerRuntime["entrypoint"],
   scriptOf: (name: string) => WorkerScript | undefined,
 ): WorkerRuntime["entrypoint"] {
-  return async (name, wanted) => {
+  return async (name, entrypoint) => {
     const script = scriptOf(name);
     const hasWorker = script === undefined || !hasNoCode(script);
-    if (!hasWorker && wanted.name !== undefined)
-      throw workerErrors.entrypointMissing({ script: script.name, entrypoint: wanted.name });
-    const code = hasWorker ? await findEntrypoint(name, wanted) : withoutCode(script);
+    if (!hasWorker && entrypoint.name !== undefined)
+      throw workerErrors.entrypointMissing({ script: script.name, entrypoint: entrypoint.name });
+    const code = hasWorker ? await findEntrypoint(name, entrypoint) : unavailableCalls(script);
     const site = script?.assets;
-    if (site === undefined || wanted.name !== undefined) return code;
+    if (site === undefined || entrypoint.name !== undefined) return code;
     return {
       ...code,
       async fetch(request, response) {
@@ -31,7 +31,7 @@ export function withAssets(
 }
 
 /** Calls to a worker that has only static assets, all of which fail. */
-function withoutCode({ name }: WorkerScript): EntrypointCalls {
+function unavailableCalls({ name }: WorkerScript): EntrypointCalls {
   const { message } = workerErrors.onlyAssets({ script: name });
   return {
     async fetch(request, response) {
@@ -43,7 +43,7 @@ function withoutCode({ name }: WorkerScript): EntrypointCalls {
       socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
     },
     rpc(socket) {
-      refuseTunnel(socket, message);
+      rejectTunnel(socket, message);
       return { retire() {}, closed: closeOf(socket) };
     },
   };

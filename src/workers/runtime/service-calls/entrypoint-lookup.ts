@@ -5,9 +5,9 @@ import type { ScriptSlot } from "../slot.ts";
 import { entrypointKey } from "./entrypoints.ts";
 
 /** Maximum number of combinations of entrypoint and props for which a process listens. */
-const MOST = 50;
+const MAX_ENTRYPOINTS = 50;
 /** Internal entrypoints that are added to each worker. */
-const OWN = /^Reelpost/;
+const INTERNAL_ENTRYPOINT = /^Reelpost/;
 
 /**
  * Finds entrypoints of running workers. workerd needs a socket for each entrypoint and exits if an entrypoint does not
@@ -23,7 +23,7 @@ export function createEntrypointLookup({
   inTurn(name: string, work: () => Promise<void>): Promise<void>;
 }): WorkerRuntime["entrypoint"] {
   /** Keys of entrypoints known not to exist, by version. */
-  const refused = new WeakMap<object, Set<string>>();
+  const missingKeys = new WeakMap<object, Set<string>>();
 
   const slotFor = (name: string) => {
     const slot = slotOf(name);
@@ -31,28 +31,30 @@ export function createEntrypointLookup({
     return slot;
   };
 
-  return async (name, wanted) => {
-    const found = (await slotFor(name).process()).entrypoint(wanted);
+  return async (name, entrypoint) => {
+    const found = (await slotFor(name).process()).entrypoint(entrypoint);
     if (found !== undefined) return found;
-    const key = entrypointKey(wanted);
+    const key = entrypointKey(entrypoint);
     await inTurn(name, async () => {
       const slot = slotFor(name);
       const { script } = slot;
-      const missing = () => workerErrors.entrypointMissing({ script: script.name, entrypoint: wanted.name });
-      const known = script.entrypoints ?? [];
-      if (known.some((each) => entrypointKey(each) === key)) return;
-      if (OWN.test(wanted.name ?? "") || refused.get(script.modules)?.has(key) === true) throw missing();
-      if (known.length >= MOST) throw workerErrors.tooManyEntrypoints({ script: script.name, limit: MOST });
+      const missing = () => workerErrors.entrypointMissing({ script: script.name, entrypoint: entrypoint.name });
+      const knownEntrypoints = script.entrypoints ?? [];
+      if (knownEntrypoints.some((each) => entrypointKey(each) === key)) return;
+      if (INTERNAL_ENTRYPOINT.test(entrypoint.name ?? "") || missingKeys.get(script.modules)?.has(key) === true)
+        throw missing();
+      if (knownEntrypoints.length >= MAX_ENTRYPOINTS)
+        throw workerErrors.tooManyEntrypoints({ script: script.name, limit: MAX_ENTRYPOINTS });
       try {
-        await slot.swap({ ...script, entrypoints: [...known, wanted] });
+        await slot.swap({ ...script, entrypoints: [...knownEntrypoints, entrypoint] });
       } catch (err) {
         if (!(err instanceof UserError) || !/no such named entrypoint/.test(err.message)) throw err;
-        const keys = refused.get(script.modules) ?? new Set();
-        if (keys.size < MOST) refused.set(script.modules, keys.add(key));
+        const keys = missingKeys.get(script.modules) ?? new Set();
+        if (keys.size < MAX_ENTRYPOINTS) missingKeys.set(script.modules, keys.add(key));
         throw missing();
       }
     });
-    const added = (await slotFor(name).process()).entrypoint(wanted);
+    const added = (await slotFor(name).process()).entrypoint(entrypoint);
     // A deploy replaced the process meanwhile.
     if (added === undefined) throw workerErrors.closing();
     return added;

@@ -13,7 +13,7 @@ interface Options {
   sockets: { path: string; entrypoint: Entrypoint }[];
   invocations: ReturnType<typeof createInvocations>;
   /** Counts an invocation while it runs. */
-  counted<Result>(run: () => Promise<Result>): Promise<Result>;
+  countInvocation<Result>(run: () => Promise<Result>): Promise<Result>;
   watch(): ProcessWatch;
   onUsed(): void;
   findExitCause(err: unknown): Promise<InvocationOutcome>;
@@ -22,12 +22,19 @@ interface Options {
 const client = workerClient(SCHEME_HEADER);
 
 /** The entrypoints of one process that other workers call. */
-export function createProcessEntrypoints({ sockets, invocations, counted, watch, onUsed, findExitCause }: Options) {
+export function createProcessEntrypoints({
+  sockets,
+  invocations,
+  countInvocation: counted,
+  watch,
+  onUsed,
+  findExitCause,
+}: Options) {
   const tunnels = new Set<RpcTunnel>();
   /** Number of RPC connections with running calls. */
   let busy = 0;
   let retired = false;
-  let onDrained: (() => void)[] = [];
+  let drainWaiters: (() => void)[] = [];
 
   const calls = new Map(sockets.map((socket) => [entrypointKey(socket.entrypoint), callsOf(socket.path)]));
 
@@ -69,8 +76,8 @@ export function createProcessEntrypoints({ sockets, invocations, counted, watch,
         onUsed();
         running?.ended();
         if (busy > 0) return;
-        for (const tell of onDrained) tell();
-        onDrained = [];
+        for (const resolveDrained of drainWaiters) resolveDrained();
+        drainWaiters = [];
       },
     });
     tunnels.add(tunnel);
@@ -86,7 +93,7 @@ export function createProcessEntrypoints({ sockets, invocations, counted, watch,
     },
     /** Resolves when no RPC call is running. */
     drained: (): Promise<void> =>
-      busy === 0 ? Promise.resolve() : new Promise((resolve) => void onDrained.push(resolve)),
+      busy === 0 ? Promise.resolve() : new Promise((resolve) => void drainWaiters.push(resolve)),
     /** Closes RPC connections as they become idle; resolves when all are closed. */
     async retire(): Promise<void> {
       retired = true;

@@ -18,9 +18,9 @@ export function createMessageReader(on: { call(): void; answer(): void }): (chun
   let head: Buffer = Buffer.alloc(0);
   /** Bytes of the current message that remain to be skipped. */
   let skip = 0;
-  let lost = false;
+  let isInvalid = false;
   return (chunk) => {
-    while (chunk.length > 0 && !lost) {
+    while (chunk.length > 0 && !isInvalid) {
       if (skip > 0) {
         const skipped = Math.min(skip, chunk.length);
         skip -= skipped;
@@ -29,7 +29,7 @@ export function createMessageReader(on: { call(): void; answer(): void }): (chun
       }
       head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
       const message = readHead(head);
-      if (message === "invalid") return void (lost = true);
+      if (message === "invalid") return void (isInvalid = true);
       if (message === "incomplete") return void (head = Buffer.from(head));
       if (message.kind === CALL || message.kind === BOOTSTRAP) on.call();
       if (message.kind === RETURN) on.answer();

@@ -21,7 +21,7 @@ const QUIET_MS = 2000;
 /** After QUIET_MS, this pause without traffic suffices to rule out calls in flight. */
 const PAUSE_MS = 20;
 /** A retired connection is closed after this time even if calls are running. */
-const RETIRED_MS = 30_000;
+const MAX_RETIRED_MS = 30_000;
 const MAX_HEAD = 8 * 1024;
 
 /** Connects two processes and counts the running calls between them. */
@@ -32,22 +32,22 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
   let retiredAt: number | undefined;
   let ended = false;
   let quiet: NodeJS.Timeout | undefined;
-  let last: NodeJS.Timeout | undefined;
+  let retiredTimer: NodeJS.Timeout | undefined;
 
-  const changed = (more: 1 | -1) => {
+  const changeCallCount = (more: 1 | -1) => {
     if (more === -1 && calls === 0) return;
     calls += more;
     if (more === 1 && calls === 1) onBusy();
     if (calls === 0) onIdle();
   };
-  const fromCaller = createMessageReader({ call: () => changed(1), answer() {} });
-  const fromTarget = createMessageReader({ call() {}, answer: () => changed(-1) });
+  const fromCaller = createMessageReader({ call: () => changeCallCount(1), answer() {} });
+  const fromTarget = createMessageReader({ call() {}, answer: () => changeCallCount(-1) });
 
   function close() {
     if (ended) return;
     ended = true;
     clearTimeout(quiet);
-    clearTimeout(last);
+    clearTimeout(retiredTimer);
     if (calls > 0) onIdle();
     caller.destroy();
     target.destroy();
@@ -90,14 +90,14 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
     retire() {
       if (retiredAt !== undefined || ended) return;
       retiredAt = performance.now();
-      last = setTimeout(close, RETIRED_MS).unref();
+      retiredTimer = setTimeout(close, MAX_RETIRED_MS).unref();
       closeWhenQuiet();
     },
   };
 }
 
 /** Closes a caller's connection with an error with which its calls reject. */
-export function refuseTunnel(caller: Duplex, message: string): void {
+export function rejectTunnel(caller: Duplex, message: string): void {
   caller.on("error", () => caller.destroy());
   // The caller has already sent its first calls, and reads the error only after they have been received.
   caller.resume();

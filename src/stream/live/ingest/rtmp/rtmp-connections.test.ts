@@ -9,7 +9,7 @@ import { streamErrors } from "../../../errors.ts";
 import { until } from "../fake-sessions.testing.ts";
 import { createTestClient } from "./rtmp.testing.ts";
 import { startRtmpServer } from "./server.ts";
-import { openRtmp, openPublisher, sendMessage, AAC_CONFIG, soundOnly } from "./server.testing.ts";
+import { openRtmp, openPublisher, sendMessage, AAC_CONFIG, publishAudioOnly } from "./server.testing.ts";
 
 test("a rejection explains the fix", async (t) => {
   const given = await openRtmp(t);
@@ -38,7 +38,7 @@ test("rejects a second publisher, and any client when all slots are taken", asyn
   const given = await openRtmp(t, {}, 2);
   given.ingest.add("other", "other-watch");
   const client = await openPublisher(t, given);
-  soundOnly(client);
+  publishAudioOnly(client);
   await until("the broadcast is live", () => given.ingest.all().length > 0);
   assert.match((await openPublisher(t, given)).status()!.description, /^Another publisher is live on this input/);
   const player = createTestClient(given.server.port!);
@@ -52,7 +52,7 @@ test("rejects a second publisher, and any client when all slots are taken", asyn
 test("a revoked publish key ends the broadcast and a revoked playback key the playback, each with a message", async (t) => {
   const given = await openRtmp(t);
   const client = await openPublisher(t, given);
-  soundOnly(client);
+  publishAudioOnly(client);
   await until("the broadcast is live", () => given.ingest.all().length > 0);
   const player = createTestClient(given.server.port!);
   await player.open();

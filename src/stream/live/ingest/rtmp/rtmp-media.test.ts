@@ -11,7 +11,7 @@ import {
 import { MESSAGE, writeAmf0 } from "../../../../protocol/rtmp/index.ts";
 import { until } from "../fake-sessions.testing.ts";
 import { createTestClient } from "./rtmp.testing.ts";
-import { openRtmp, openPublisher, sendMessage, writeFrame, AAC_CONFIG, soundOnly } from "./server.testing.ts";
+import { openRtmp, openPublisher, sendMessage, writeFrame, AAC_CONFIG, publishAudioOnly } from "./server.testing.ts";
 
 const writePicture = (codec: "hevc", { data, ...about }: { key: boolean; composition: number; data: Buffer }) =>
   Buffer.concat([videoFrameHeader(codec, about), data]);
@@ -32,7 +32,7 @@ test("a publisher that does not wait for responses loses no data, and neither do
     t.after(() => client.socket.destroy());
     await client.open();
     client.command("publish", key, "live");
-    soundOnly(client);
+    publishAudioOnly(client);
     for (const [i, data] of frames.entries()) sendMessage(client, MESSAGE.audio, 20 * i, writeFrame("aac", data));
   }
   await until(
@@ -135,7 +135,7 @@ test("an unsupported codec ends the broadcast with an error message", async (t) 
 test("reports the backlog of a player as its lag", async (t) => {
   const given = await openRtmp(t);
   const client = await openPublisher(t, given);
-  soundOnly(client);
+  publishAudioOnly(client);
   await until("the broadcast is live", () => given.ingest.all().length > 0);
   const player = createTestClient(given.server.port!);
   await player.open();

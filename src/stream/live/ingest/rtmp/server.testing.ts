@@ -76,7 +76,7 @@ export const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([audioFr
 export const AAC_CONFIG = Buffer.from([0x11, 0x90]);
 
 /** Publishes audio that goes live immediately, because its metadata announces no other track. */
-export function soundOnly(client: TestClient) {
+export function publishAudioOnly(client: TestClient) {
   sendMessage(client, MESSAGE.audio, 0, writeAudioConfig("aac", AAC_CONFIG)!);
   client.peer.send(4, {
     type: MESSAGE.data,

@@ -1,4 +1,13 @@
-import { compare, invalid, isNumeric, NO_SCOPE, type Compiled, type Scope, type Type, type Value } from "./values.ts";
+import {
+  compare,
+  queryError,
+  isNumeric,
+  NO_SCOPE,
+  type CompiledExpression,
+  type Scope,
+  type Type,
+  type Value,
+} from "./values.ts";
 
 /** An aggregate of a query. Each group has its own accumulator. */
 export interface Aggregate {
@@ -12,13 +21,16 @@ interface Accumulator {
 }
 
 /** Called before an aggregate stores another value. Throws if the query stores too many. */
-type Keep = () => void;
+type CountStoredValue = () => void;
 
-type Make = (args: Compiled[], options: { name: string; distinct: boolean; keep: Keep }) => Aggregate;
+type AggregateFactory = (
+  args: CompiledExpression[],
+  options: { name: string; distinct: boolean; keep: CountStoredValue },
+) => Aggregate;
 
-const number = (arg: Compiled, scope: Scope) => arg.of(scope) as number;
+const number = (arg: CompiledExpression, scope: Scope) => arg.evaluate(scope) as number;
 
-const sumOf = ([x]: Compiled[]): Aggregate => ({
+const sumOf = ([x]: CompiledExpression[]): Aggregate => ({
   type: x!.type === "Float64" ? "Float64" : x!.type === "Int64" ? "Int64" : "UInt64",
   create() {
     let sum = 0;
@@ -26,7 +38,7 @@ const sumOf = ([x]: Compiled[]): Aggregate => ({
   },
 });
 
-const avgOf = ([x]: Compiled[]): Aggregate => ({
+const avgOf = ([x]: CompiledExpression[]): Aggregate => ({
   type: "Float64",
   create() {
     let sum = 0;
@@ -49,13 +61,13 @@ const count: Aggregate = {
   },
 };
 
-const distinctOf = (x: Compiled, keep: Keep): Aggregate => ({
+const distinctOf = (x: CompiledExpression, keep: CountStoredValue): Aggregate => ({
   type: "UInt64",
   create() {
     const seen = new Set<Value>();
     return {
       add(scope) {
-        const value = x.of(scope);
+        const value = x.evaluate(scope);
         if (seen.has(value)) return;
         keep();
         seen.add(value);
@@ -65,8 +77,8 @@ const distinctOf = (x: Compiled, keep: Keep): Aggregate => ({
   },
 });
 
-const extreme = (sign: 1 | -1): Make =>
-  takes(
+const extreme = (sign: 1 | -1): AggregateFactory =>
+  withArguments(
     1,
     () => true,
     ([x]) => ({
@@ -75,7 +87,7 @@ const extreme = (sign: 1 | -1): Make =>
         let found: Value | undefined;
         return {
           add(scope) {
-            const value = x!.of(scope);
+            const value = x!.evaluate(scope);
             if (found === undefined || compare(value, found) * sign > 0) found = value;
           },
           value: () => found ?? (x!.type === "String" ? "" : 0),
@@ -86,35 +98,40 @@ const extreme = (sign: 1 | -1): Make =>
 
 /** Aggregates only the points for which the last argument is true. */
 const conditional =
-  (make: Make): Make =>
+  (make: AggregateFactory): AggregateFactory =>
   (args, options) => {
     const condition = args.at(-1);
     if (condition === undefined || !isNumeric(condition.type))
-      throw invalid(`the last argument of ${options.name}() must be a condition`);
+      throw queryError(`the last argument of ${options.name}() must be a condition`);
     const { type, create } = make(args.slice(0, -1), options);
     return {
       type,
       create() {
         const { add, value } = create();
-        return { add: (scope) => void (condition.of(scope) && add(scope)), value };
+        return { add: (scope) => void (condition.evaluate(scope) && add(scope)), value };
       },
     };
   };
 
-function takes(most: number, types: (type: Type) => boolean, make: Make, least = most): Make {
+function withArguments(
+  maxArgs: number,
+  types: (type: Type) => boolean,
+  make: AggregateFactory,
+  minArgs = maxArgs,
+): AggregateFactory {
   return (args, options) => {
-    if (args.length < least || args.length > most)
-      throw invalid(`${options.name}() takes ${most} argument${most === 1 ? "" : "s"}, not ${args.length}`);
+    if (args.length < minArgs || args.length > maxArgs)
+      throw queryError(`${options.name}() takes ${maxArgs} argument${maxArgs === 1 ? "" : "s"}, not ${args.length}`);
     const wrong = args.find(({ type }) => !types(type));
-    if (wrong !== undefined) throw invalid(`${options.name}() takes numbers, not ${wrong.type}`);
+    if (wrong !== undefined) throw queryError(`${options.name}() takes numbers, not ${wrong.type}`);
     return make(args, options);
   };
 }
 
 /** Returns the smallest value at which the cumulative weight reaches the level. */
-const quantile = takes(3, isNumeric, ([level, x, weight], { name, keep }) => {
-  const wanted = level!.constant ? (level!.of(NO_SCOPE) as number) : NaN;
-  if (!(wanted >= 0 && wanted <= 1)) throw invalid(`the level of ${name}() must be a constant from 0 to 1`);
+const quantile = withArguments(3, isNumeric, ([level, x, weight], { name, keep }) => {
+  const wanted = level!.isConstant ? (level!.evaluate(NO_SCOPE) as number) : NaN;
+  if (!(wanted >= 0 && wanted <= 1)) throw queryError(`the level of ${name}() must be a constant from 0 to 1`);
   return {
     type: "Float64",
     create() {
@@ -137,22 +154,22 @@ const quantile = takes(3, isNumeric, ([level, x, weight], { name, keep }) => {
   };
 });
 
-const counted: Make = takes(
+const countOrDistinct: AggregateFactory = withArguments(
   1,
   () => true,
   ([x], { distinct, keep }) => (distinct ? distinctOf(x!, keep) : count),
   0,
 );
 
-export const AGGREGATES: Record<string, Make> = {
-  count: counted,
-  sum: takes(1, isNumeric, sumOf),
-  avg: takes(1, isNumeric, avgOf),
+export const AGGREGATES: Record<string, AggregateFactory> = {
+  count: countOrDistinct,
+  sum: withArguments(1, isNumeric, sumOf),
+  avg: withArguments(1, isNumeric, avgOf),
   min: extreme(-1),
   max: extreme(1),
-  countif: conditional(counted),
-  sumif: conditional(takes(1, isNumeric, sumOf)),
-  avgif: conditional(takes(1, isNumeric, avgOf)),
+  countif: conditional(countOrDistinct),
+  sumif: conditional(withArguments(1, isNumeric, sumOf)),
+  avgif: conditional(withArguments(1, isNumeric, avgOf)),
   quantileweighted: quantile,
   quantileexactweighted: quantile,
 };

@@ -1,11 +1,11 @@
 import { pointLimits } from "../limits.ts";
 import { AGGREGATES, type Aggregate } from "./aggregates.ts";
 import { keyOf, type Expression } from "./ast.ts";
-import { FUNCTIONS, shifted } from "./functions.ts";
-import { invalid, startOfInterval, type Compiled, type Scope, type Type, type Value } from "./values.ts";
+import { FUNCTIONS, addInterval } from "./functions.ts";
+import { queryError, startOfInterval, type CompiledExpression, type Scope, type Type, type Value } from "./values.ts";
 
 /** The names in scope and the compilation mode. */
-export interface Context {
+export interface CompileContext {
   aliases: ReadonlyMap<string, Expression>;
   /** False for a query without FROM. */
   hasPoint: boolean;
@@ -13,7 +13,7 @@ export interface Context {
   now: number;
   /** Present for expressions over groups, which may read only grouped expressions and aggregates. */
   groups?: Groups;
-  keep(): void;
+  countStoredValue(): void;
 }
 
 export interface Groups {
@@ -36,10 +36,14 @@ export const COLUMNS = [
   ...Array.from({ length: pointLimits.doubles }, (_, i) => `double${i + 1}`),
 ];
 
-const column = (type: Type, of: (scope: Scope) => Value): Compiled => ({ type, constant: false, of });
-const constant = (type: Type, value: Value): Compiled => ({ type, constant: true, of: () => value });
+const column = (type: Type, of: (scope: Scope) => Value): CompiledExpression => ({
+  type,
+  isConstant: false,
+  evaluate: of,
+});
+const constant = (type: Type, value: Value): CompiledExpression => ({ type, isConstant: true, evaluate: () => value });
 
-function columnOf(name: string): Compiled | undefined {
+function columnOf(name: string): CompiledExpression | undefined {
   const blob = BLOB.exec(name)?.[1];
   if (blob !== undefined) return column("String", ({ point }) => point!.blobs[Number(blob) - 1] ?? "");
   const double = DOUBLE.exec(name)?.[1];
@@ -53,75 +57,79 @@ function columnOf(name: string): Compiled | undefined {
 }
 
 /** Checks and compiles an expression. The last argument contains the aliases being expanded. Throws invalidQuery. */
-export function compile(expression: Expression, context: Context, via: readonly string[] = []): Compiled {
+export function compile(
+  expression: Expression,
+  context: CompileContext,
+  expandedAliases: readonly string[] = [],
+): CompiledExpression {
   const grouped = context.groups?.keys.get(keyOf(expression));
   if (grouped !== undefined) return column(grouped.type, ({ keys }) => keys[grouped.index]!);
   switch (expression.kind) {
     case "literal":
       return constant(typeOf(expression.value), expression.value);
     case "interval":
-      throw invalid("an INTERVAL can only be added to or subtracted from a DateTime");
+      throw queryError("an INTERVAL can only be added to or subtracted from a DateTime");
     case "name":
-      return compileName(expression.name, context, via);
+      return compileName(expression.name, context, expandedAliases);
     case "call":
-      return compileCall(expression, context, via);
+      return compileCall(expression, context, expandedAliases);
   }
 }
 
 const typeOf = (value: Value): Type =>
   typeof value === "string" ? "String" : !Number.isInteger(value) ? "Float64" : value < 0 ? "Int64" : "UInt64";
 
-function compileName(name: string, context: Context, via: readonly string[]): Compiled {
+function compileName(name: string, context: CompileContext, expandedAliases: readonly string[]): CompiledExpression {
   const found = columnOf(name);
   const alias = context.aliases.get(name);
-  const isAlias = alias !== undefined && !via.includes(name);
+  const isAlias = alias !== undefined && !expandedAliases.includes(name);
   // In a grouped query, an alias as in `max(timestamp) AS timestamp` takes precedence over the column, which cannot be
   // read.
   if (found !== undefined && context.hasPoint && !(isAlias && context.groups !== undefined)) {
-    if (context.groups !== undefined) throw invalid(`the column ${name} is neither in GROUP BY nor in an aggregate`);
+    if (context.groups !== undefined) throw queryError(`the column ${name} is neither in GROUP BY nor in an aggregate`);
     return found;
   }
-  if (alias === undefined) throw invalid(`cannot select unknown column: ${name.slice(0, 100)}`);
-  if (!isAlias) throw invalid(`the alias ${name.slice(0, 100)} refers to itself`);
-  return compile(alias, context, [...via, name]);
+  if (alias === undefined) throw queryError(`cannot select unknown column: ${name.slice(0, 100)}`);
+  if (!isAlias) throw queryError(`the alias ${name.slice(0, 100)} refers to itself`);
+  return compile(alias, context, [...expandedAliases, name]);
 }
 
 function compileCall(
   { name, args, distinct = false }: Extract<Expression, { kind: "call" }>,
-  context: Context,
-  via: readonly string[],
-): Compiled {
-  const each = (arg: Expression) => compile(arg, context, via);
+  context: CompileContext,
+  expandedAliases: readonly string[],
+): CompiledExpression {
+  const each = (arg: Expression) => compile(arg, context, expandedAliases);
   if (name === "now") return constant("DateTime", context.now);
   if (name === "today") return constant("DateTime", startOfInterval(context.now, { seconds: 86_400, months: 0 }));
   const interval = args[1]?.kind === "interval" ? args[1] : undefined;
-  if ((name === "+" || name === "-") && interval) return shifted(each(args[0]!), name === "+" ? 1 : -1, interval);
+  if ((name === "+" || name === "-") && interval) return addInterval(each(args[0]!), name === "+" ? 1 : -1, interval);
   if (name === "tostartofinterval") {
     const at = args[0] && each(args[0]);
     if (args.length !== 2 || at?.type !== "DateTime" || !interval || interval.seconds + interval.months === 0)
-      throw invalid("toStartOfInterval() takes a DateTime and an INTERVAL that is not 0");
-    return { ...at, of: (scope) => startOfInterval(at.of(scope) as number, interval) };
+      throw queryError("toStartOfInterval() takes a DateTime and an INTERVAL that is not 0");
+    return { ...at, evaluate: (scope) => startOfInterval(at.evaluate(scope) as number, interval) };
   }
-  if (Object.hasOwn(AGGREGATES, name)) return compileAggregate({ name, args, distinct }, context, via);
+  if (Object.hasOwn(AGGREGATES, name)) return compileAggregate({ name, args, distinct }, context, expandedAliases);
   const make = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
-  if (make === undefined) throw invalid(`the function ${name.slice(0, 100)}() is not supported`);
-  if (distinct) throw invalid("DISTINCT is only supported in count()");
+  if (make === undefined) throw queryError(`the function ${name.slice(0, 100)}() is not supported`);
+  if (distinct) throw queryError("DISTINCT is only supported in count()");
   return make(args.map(each), name);
 }
 
 function compileAggregate(
   { name, args, distinct }: { name: string; args: Expression[]; distinct: boolean },
-  context: Context,
-  via: readonly string[],
-): Compiled {
+  context: CompileContext,
+  expandedAliases: readonly string[],
+): CompiledExpression {
   const { groups, ...rest } = context;
-  if (groups === undefined) throw invalid(`the aggregate ${name}() is not allowed here`);
-  if (distinct && name !== "count") throw invalid("DISTINCT is only supported in count()");
+  if (groups === undefined) throw queryError(`the aggregate ${name}() is not allowed here`);
+  if (distinct && name !== "count") throw queryError("DISTINCT is only supported in count()");
   const key = JSON.stringify([name, args, distinct]);
   let index = groups.aggregates.findIndex((known) => known.key === key);
   if (index < 0) {
-    const compiled = args.map((arg) => compile(arg, rest, via));
-    const aggregate = AGGREGATES[name]!(compiled, { name, distinct, keep: context.keep });
+    const compiled = args.map((arg) => compile(arg, rest, expandedAliases));
+    const aggregate = AGGREGATES[name]!(compiled, { name, distinct, keep: context.countStoredValue });
     index = groups.aggregates.push({ key, aggregate }) - 1;
   }
   return column(groups.aggregates[index]!.aggregate.type, ({ aggregates }) => aggregates[index]!);
@@ -130,12 +138,15 @@ function compileAggregate(
 /** True if the expression contains an aggregate, directly or through an alias. */
 export function hasAggregate(
   expression: Expression,
-  aliases: Context["aliases"],
-  via: readonly string[] = [],
+  aliases: CompileContext["aliases"],
+  expandedAliases: readonly string[] = [],
 ): boolean {
   if (expression.kind === "call")
-    return Object.hasOwn(AGGREGATES, expression.name) || expression.args.some((arg) => hasAggregate(arg, aliases, via));
-  if (expression.kind !== "name" || via.includes(expression.name)) return false;
+    return (
+      Object.hasOwn(AGGREGATES, expression.name) ||
+      expression.args.some((arg) => hasAggregate(arg, aliases, expandedAliases))
+    );
+  if (expression.kind !== "name" || expandedAliases.includes(expression.name)) return false;
   const alias = aliases.get(expression.name);
-  return alias !== undefined && hasAggregate(alias, aliases, [...via, expression.name]);
+  return alias !== undefined && hasAggregate(alias, aliases, [...expandedAliases, expression.name]);
 }

@@ -1,34 +1,34 @@
 import {
   addMonths,
   compare,
-  invalid,
+  queryError,
   isInteger,
   isNumeric,
   NO_SCOPE,
-  secondsOf,
-  type Compiled,
+  parseDateTime,
+  type CompiledExpression,
   type Type,
   type Value,
 } from "./values.ts";
 
 /** Checks the argument types of an operator or scalar function and returns the compiled call. */
-type Make = (args: Compiled[], name: string) => Compiled;
+type FunctionCompiler = (args: CompiledExpression[], name: string) => CompiledExpression;
 
 /** Compiles a call whose value depends only on its arguments. A call with constant arguments is constant. */
-const pure = (type: Type, args: Compiled[], apply: (...values: Value[]) => Value): Compiled => {
-  const of: Compiled["of"] = (scope) => apply(...args.map((arg) => arg.of(scope)));
-  if (!args.every(({ constant }) => constant)) return { type, constant: false, of };
+const pure = (type: Type, args: CompiledExpression[], apply: (...values: Value[]) => Value): CompiledExpression => {
+  const of: CompiledExpression["evaluate"] = (scope) => apply(...args.map((arg) => arg.evaluate(scope)));
+  if (!args.every(({ isConstant: constant }) => constant)) return { type, isConstant: false, evaluate: of };
   const value = of(NO_SCOPE);
-  return { type, constant: true, of: () => value };
+  return { type, isConstant: true, evaluate: () => value };
 };
 
-const combined = (name: string, [a, b]: Compiled[]) =>
-  invalid(`cannot combine the ${a!.type} and ${b!.type} types with the ${name} operator`);
+const combined = (name: string, [a, b]: CompiledExpression[]) =>
+  queryError(`cannot combine the ${a!.type} and ${b!.type} types with the ${name} operator`);
 
 const arithmetic =
-  (apply: (a: number, b: number) => number, integer: Type | undefined): Make =>
+  (apply: (a: number, b: number) => number, integer: Type | undefined): FunctionCompiler =>
   (args, name) => {
-    const [a, b] = args as [Compiled, Compiled];
+    const [a, b] = args as [CompiledExpression, CompiledExpression];
     const dates = a.type === "DateTime" || b.type === "DateTime";
     if (a.type === "String" || b.type === "String" || (dates && name !== "-" && name !== "+"))
       throw combined(name, args);
@@ -43,12 +43,12 @@ const arithmetic =
   };
 
 const comparison =
-  (holds: (order: number) => boolean): Make =>
+  (holds: (order: number) => boolean): FunctionCompiler =>
   (args, name) =>
-    pure("UInt8", alike(args, name), (a, b) => Number(holds(compare(a!, b!))));
+    pure("UInt8", unifyTypes(args, name), (a, b) => Number(holds(compare(a!, b!))));
 
 /** Parses strings as dates if they are compared with a DateTime. Throws if the types cannot be compared. */
-function alike(args: Compiled[], name: string): Compiled[] {
+function unifyTypes(args: CompiledExpression[], name: string): CompiledExpression[] {
   const dates = args.some(({ type }) => type === "DateTime");
   const made = dates ? args.map((arg) => (arg.type === "String" ? toDateTime(arg) : arg)) : args;
   if (made.some(({ type }) => type === "String") && made.some(({ type }) => type !== "String"))
@@ -56,17 +56,24 @@ function alike(args: Compiled[], name: string): Compiled[] {
   return made;
 }
 
-const toDateTime = (arg: Compiled): Compiled =>
-  pure("DateTime", [arg], (value) => (typeof value === "string" ? secondsOf(value) : Math.floor(value)));
+const toDateTime = (arg: CompiledExpression): CompiledExpression =>
+  pure("DateTime", [arg], (value) => (typeof value === "string" ? parseDateTime(value) : Math.floor(value)));
 
-const needs =
-  (count: number | [least: number, most: number], types: (type: Type) => boolean, expected: string, make: Make): Make =>
+const withArguments =
+  (
+    count: number | [least: number, most: number],
+    types: (type: Type) => boolean,
+    expected: string,
+    make: FunctionCompiler,
+  ): FunctionCompiler =>
   (args, name) => {
     const [least, most] = typeof count === "number" ? [count, count] : count;
     if (args.length < least || args.length > most)
-      throw invalid(`${name}() takes ${least === most ? least : `${least} to ${most}`} arguments, not ${args.length}`);
+      throw queryError(
+        `${name}() takes ${least === most ? least : `${least} to ${most}`} arguments, not ${args.length}`,
+      );
     const wrong = args.find(({ type }) => !types(type));
-    if (wrong !== undefined) throw invalid(`${name}() takes ${expected}, not ${wrong.type}`);
+    if (wrong !== undefined) throw queryError(`${name}() takes ${expected}, not ${wrong.type}`);
     return make(args, name);
   };
 
@@ -74,29 +81,29 @@ const any = () => true;
 const isText = (type: Type) => type === "String";
 const isTime = (type: Type) => type === "DateTime";
 const numbers = (count: number, type: Type, apply: (...values: number[]) => number) =>
-  needs(count, isNumeric, "numbers", (args) => pure(type, args, apply as (...values: Value[]) => Value));
-const texts = (count: number, type: Type, apply: (...values: string[]) => Value) =>
-  needs(count, isText, "strings", (args) => pure(type, args, apply as (...values: Value[]) => Value));
+  withArguments(count, isNumeric, "numbers", (args) => pure(type, args, apply as (...values: Value[]) => Value));
+const stringFunction = (count: number, type: Type, apply: (...values: string[]) => Value) =>
+  withArguments(count, isText, "strings", (args) => pure(type, args, apply as (...values: Value[]) => Value));
 const times = (type: Type, apply: (date: Date, seconds: number) => number) =>
-  needs(1, isTime, "a DateTime", (args) =>
+  withArguments(1, isTime, "a DateTime", (args) =>
     pure(type, args, (at) => apply(new Date((at as number) * 1000), at as number)),
   );
 const startOf = (seconds: number) => times("DateTime", (_, at) => at - (at % seconds));
-const condition = needs(2, isNumeric, "conditions", (args, name) => logic(args, name));
-const logic: Make = (args, name) =>
+const condition = withArguments(2, isNumeric, "conditions", (args, name) => logic(args, name));
+const logic: FunctionCompiler = (args, name) =>
   name === "and"
     ? {
         type: "UInt8",
-        constant: args.every(({ constant }) => constant),
-        of: (scope) => Number(Boolean(args[0]!.of(scope)) && Boolean(args[1]!.of(scope))),
+        isConstant: args.every(({ isConstant: constant }) => constant),
+        evaluate: (scope) => Number(Boolean(args[0]!.evaluate(scope)) && Boolean(args[1]!.evaluate(scope))),
       }
     : {
         type: "UInt8",
-        constant: args.every(({ constant }) => constant),
-        of: (scope) => Number(Boolean(args[0]!.of(scope)) || Boolean(args[1]!.of(scope))),
+        isConstant: args.every(({ isConstant: constant }) => constant),
+        evaluate: (scope) => Number(Boolean(args[0]!.evaluate(scope)) || Boolean(args[1]!.evaluate(scope))),
       };
 
-export const FUNCTIONS: Record<string, Make> = {
+export const FUNCTIONS: Record<string, FunctionCompiler> = {
   "+": arithmetic((a, b) => a + b, "UInt64"),
   "-": arithmetic((a, b) => a - b, "Int64"),
   "*": arithmetic((a, b) => a * b, "UInt64"),
@@ -108,20 +115,24 @@ export const FUNCTIONS: Record<string, Make> = {
   "<=": comparison((order) => order <= 0),
   ">": comparison((order) => order > 0),
   ">=": comparison((order) => order >= 0),
-  "||": texts(2, "String", (a, b) => a! + b!),
+  "||": stringFunction(2, "String", (a, b) => a! + b!),
   and: condition,
   or: condition,
   not: numbers(1, "UInt8", (value) => Number(value === 0)),
-  in: (args, name) => pure("UInt8", alike(args, name), (value, ...values) => Number(values.includes(value!))),
-  like: texts(2, "UInt8", (text, pattern) => Number(isLike(text!, pattern!))),
-  if: needs(3, any, "values", ([test, yes, no]) => {
-    const [a, b] = alike([yes!, no!], "if") as [Compiled, Compiled];
+  in: (args, name) => pure("UInt8", unifyTypes(args, name), (value, ...values) => Number(values.includes(value!))),
+  like: stringFunction(2, "UInt8", (text, pattern) => Number(isLike(text!, pattern!))),
+  if: withArguments(3, any, "values", ([test, yes, no]) => {
+    const [a, b] = unifyTypes([yes!, no!], "if") as [CompiledExpression, CompiledExpression];
     const type = a.type === b.type ? a.type : isNumeric(a.type) ? "Float64" : a.type;
-    const constant = test!.constant && a.constant && b.constant;
-    return { type, constant, of: (scope) => (test!.of(scope) ? a.of(scope) : b.of(scope)) };
+    const constant = test!.isConstant && a.isConstant && b.isConstant;
+    return {
+      type,
+      isConstant: constant,
+      evaluate: (scope) => (test!.evaluate(scope) ? a.evaluate(scope) : b.evaluate(scope)),
+    };
   }),
   intdiv: numbers(2, "Int64", (a, b) => Math.trunc(a! / b!)),
-  round: needs([1, 2], isNumeric, "numbers", (args) =>
+  round: withArguments([1, 2], isNumeric, "numbers", (args) =>
     pure("Float64", args, (value, digits = 0) => rounded(value as number, digits as number)),
   ),
   floor: numbers(1, "Float64", Math.floor),
@@ -129,26 +140,28 @@ export const FUNCTIONS: Record<string, Make> = {
   pow: numbers(2, "Float64", Math.pow),
   sqrt: numbers(1, "Float64", Math.sqrt),
   log: numbers(1, "Float64", Math.log),
-  length: texts(1, "UInt64", (text) => Buffer.byteLength(text!)),
-  empty: texts(1, "UInt8", (text) => Number(text === "")),
-  tolower: texts(1, "String", (text) => text!.toLowerCase()),
-  lower: texts(1, "String", (text) => text!.toLowerCase()),
-  toupper: texts(1, "String", (text) => text!.toUpperCase()),
-  upper: texts(1, "String", (text) => text!.toUpperCase()),
-  startswith: texts(2, "UInt8", (text, part) => Number(text!.startsWith(part!))),
-  endswith: texts(2, "UInt8", (text, part) => Number(text!.endsWith(part!))),
-  position: texts(2, "UInt64", (text, part) => text!.indexOf(part!) + 1),
-  substring: needs([2, 3], any, "a string and numbers", ([text, ...range], name) => {
+  length: stringFunction(1, "UInt64", (text) => Buffer.byteLength(text!)),
+  empty: stringFunction(1, "UInt8", (text) => Number(text === "")),
+  tolower: stringFunction(1, "String", (text) => text!.toLowerCase()),
+  lower: stringFunction(1, "String", (text) => text!.toLowerCase()),
+  toupper: stringFunction(1, "String", (text) => text!.toUpperCase()),
+  upper: stringFunction(1, "String", (text) => text!.toUpperCase()),
+  startswith: stringFunction(2, "UInt8", (text, part) => Number(text!.startsWith(part!))),
+  endswith: stringFunction(2, "UInt8", (text, part) => Number(text!.endsWith(part!))),
+  position: stringFunction(2, "UInt64", (text, part) => text!.indexOf(part!) + 1),
+  substring: withArguments([2, 3], any, "a string and numbers", ([text, ...range], name) => {
     if (text!.type !== "String" || range.some(({ type }) => !isNumeric(type)))
-      throw invalid(`${name}() takes a string and numbers`);
+      throw queryError(`${name}() takes a string and numbers`);
     return pure("String", [text!, ...range], (value, from, count = Infinity) =>
       (value as string).slice(Math.max(0, Number(from) - 1), Math.max(0, Number(from) - 1) + Number(count)),
     );
   }),
-  tostring: needs(1, any, "a value", (args) => pure("String", args, String)),
-  touint32: needs(1, any, "a value", (args) => pure("UInt32", args, (value) => Math.trunc(Number(value)) >>> 0)),
-  todatetime: needs(1, any, "a date", ([arg]) => toDateTime(arg!)),
-  tounixtimestamp: needs(1, any, "a date", ([arg]) => ({ ...toDateTime(arg!), type: "UInt32" })),
+  tostring: withArguments(1, any, "a value", (args) => pure("String", args, String)),
+  touint32: withArguments(1, any, "a value", (args) =>
+    pure("UInt32", args, (value) => Math.trunc(Number(value)) >>> 0),
+  ),
+  todatetime: withArguments(1, any, "a date", ([arg]) => toDateTime(arg!)),
+  tounixtimestamp: withArguments(1, any, "a date", ([arg]) => ({ ...toDateTime(arg!), type: "UInt32" })),
   tostartofminute: startOf(60),
   tostartoffiveminutes: startOf(300),
   tostartoftenminutes: startOf(600),
@@ -167,12 +180,12 @@ export const FUNCTIONS: Record<string, Make> = {
 };
 
 /** Adds an interval to a time, or subtracts it if `sign` is -1. */
-export function shifted(
-  time: Compiled,
+export function addInterval(
+  time: CompiledExpression,
   sign: 1 | -1,
   { seconds, months }: { seconds: number; months: number },
-): Compiled {
-  if (time.type !== "DateTime") throw invalid(`cannot add an INTERVAL to the ${time.type} type`);
+): CompiledExpression {
+  if (time.type !== "DateTime") throw queryError(`cannot add an INTERVAL to the ${time.type} type`);
   return pure("DateTime", [time], (at) =>
     months === 0 ? (at as number) + sign * seconds : addMonths(at as number, sign * months),
   );

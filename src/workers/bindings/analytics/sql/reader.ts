@@ -1,9 +1,9 @@
 import type { UserError } from "../../../../kernel/index.ts";
 import { analyticsErrors } from "../errors.ts";
-import { show, tokensOf, type Token } from "./tokens.ts";
+import { quoteExcerpt, tokenize, type Token } from "./tokens.ts";
 
 /** Maximum nesting depth of expressions. */
-const DEPTH = 50;
+const MAX_DEPTH = 50;
 
 /** Reads the tokens of a query from left to right. */
 export interface TokenReader {
@@ -33,7 +33,7 @@ export interface TokenReader {
 }
 
 export function createReader(query: string): TokenReader {
-  const tokens = tokensOf(query);
+  const tokens = tokenize(query);
   let index = 0;
   let depth = 0;
   const token = (ahead = 0) => tokens[Math.min(index + ahead, tokens.length - 1)]!;
@@ -85,8 +85,8 @@ export function createReader(query: string): TokenReader {
       return items;
     },
     nested(parse) {
-      if (++depth > DEPTH)
-        throw analyticsErrors.invalidQuery({ reason: `expressions are nested more than ${DEPTH} levels deep` });
+      if (++depth > MAX_DEPTH)
+        throw analyticsErrors.invalidQuery({ reason: `expressions are nested more than ${MAX_DEPTH} levels deep` });
       try {
         return parse();
       } finally {
@@ -98,7 +98,7 @@ export function createReader(query: string): TokenReader {
     previousEnd: () => token().at,
     unexpected(expected) {
       const { at, kind } = token();
-      const found = kind === "end" ? "the end of the query" : show(query.slice(at));
+      const found = kind === "end" ? "the end of the query" : quoteExcerpt(query.slice(at));
       return analyticsErrors.invalidQuery({
         reason: `syntax error at position ${at + 1}: expected ${expected}, found ${found}`,
       });

@@ -2,16 +2,16 @@ import type { AnalyticsLimits } from "../limits.ts";
 import { analyticsErrors } from "../errors.ts";
 import type { StoredPoint } from "../points-table.ts";
 import { keyOf, type Column, type Select } from "./ast.ts";
-import { COLUMNS, compile, hasAggregate, type Context, type Groups } from "./compile.ts";
+import { COLUMNS, compile, hasAggregate, type CompileContext, type Groups } from "./compile.ts";
 import { timeRangeOf, type TimeRange } from "./time-range.ts";
-import { compare, invalid, type Compiled, type Scope, type Type, type Value } from "./values.ts";
+import { compare, queryError, type CompiledExpression, type Scope, type Type, type Value } from "./values.ts";
 
 export interface Result {
   columns: { name: string; type: Type }[];
   rows: Value[][];
 }
 
-interface Source {
+interface SelectOptions {
   /** Returns all points in a time range in pages, oldest first. */
   points(dataset: string, range: TimeRange): AsyncIterable<StoredPoint[]>;
   /** Time of the query in epoch milliseconds. */
@@ -26,18 +26,18 @@ interface Sortable {
 }
 
 /** Runs a query. Throws invalidQuery before it reads points, and errors of resource limits while it reads. */
-export async function runSelect(select: Select, { points, now, limits }: Source): Promise<Result> {
+export async function runSelect(select: Select, { points, now, limits }: SelectOptions): Promise<Result> {
   const columns = select.columns.flatMap((each) => (each === "*" ? starColumns(select) : [each]));
   const aliases = new Map(
     columns.flatMap(({ alias, expression }) => (alias === undefined ? [] : [[alias, expression]])),
   );
-  let kept = 0;
-  const context: Context = {
+  let storedValues = 0;
+  const context: CompileContext = {
     aliases,
     hasPoint: select.from !== undefined,
     now: Math.floor(now / 1000),
-    keep() {
-      if (++kept > limits.values) throw analyticsErrors.tooMuchMemory();
+    countStoredValue() {
+      if (++storedValues > limits.values) throw analyticsErrors.tooMuchMemory();
     },
   };
   const where = select.where && compile(select.where, context);
@@ -46,39 +46,39 @@ export async function runSelect(select: Select, { points, now, limits }: Source)
   const isGrouped =
     keys.length > 0 || select.having !== undefined || outputs.some((each) => hasAggregate(each, aliases));
   const groups: Groups | undefined = isGrouped ? groupsOf(select, keys, context) : undefined;
-  const outer: Context = groups === undefined ? context : { ...context, groups };
+  const outer: CompileContext = groups === undefined ? context : { ...context, groups };
   const having = select.having && compile(select.having, outer);
-  const shown = columns.map(({ expression }) => compile(expression, outer));
+  const outputColumns = columns.map(({ expression }) => compile(expression, outer));
   const order = select.orderBy.map(({ by }) => compile(by, outer));
   const range = timeRangeOf(select.where, context);
 
   const matching = scopes(select.from, range, points, where);
-  const wanted = select.limit === undefined ? Infinity : select.limit + select.offset;
-  const rows = createRows(select, wanted, limits.rows);
+  const rowsNeeded = select.limit === undefined ? Infinity : select.limit + select.offset;
+  const rows = createRows(select, rowsNeeded, limits.rows);
   const emit = (scope: Scope) =>
-    rows.add({ row: shown.map((each) => each.of(scope)), by: order.map((each) => each.of(scope)) });
+    rows.add({ row: outputColumns.map((each) => each.evaluate(scope)), by: order.map((each) => each.evaluate(scope)) });
   if (groups === undefined) {
     for await (const batch of matching) {
       for (const scope of batch) emit(scope);
-      if (order.length === 0 && rows.count() >= wanted) break;
+      if (order.length === 0 && rows.count() >= rowsNeeded) break;
     }
   } else {
     for (const scope of await collectGroups(matching, keys, groups, limits.rows))
-      if (having === undefined || having.of(scope)) emit(scope);
+      if (having === undefined || having.evaluate(scope)) emit(scope);
   }
   return {
-    columns: columns.map(({ name }, i) => ({ name, type: shown[i]!.type })),
-    rows: rows.sorted().slice(select.offset, wanted),
+    columns: columns.map(({ name }, i) => ({ name, type: outputColumns[i]!.type })),
+    rows: rows.sorted().slice(select.offset, rowsNeeded),
   };
 }
 
 function starColumns({ from }: Select): Column[] {
-  if (from === undefined) throw invalid("SELECT * needs FROM");
+  if (from === undefined) throw queryError("SELECT * needs FROM");
   return COLUMNS.map((name) => ({ name, alias: undefined, expression: { kind: "name", name } }));
 }
 
 /** Registers an alias in GROUP BY under its name and its expression, so that both can be selected. */
-function groupsOf({ groupBy }: Select, keys: Compiled[], { aliases }: Context): Groups {
+function groupsOf({ groupBy }: Select, keys: CompiledExpression[], { aliases }: CompileContext): Groups {
   const byKey = new Map<string, { index: number; type: Type }>();
   for (const [index, expression] of groupBy.entries()) {
     const { type } = keys[index]!;
@@ -92,21 +92,21 @@ function groupsOf({ groupBy }: Select, keys: Compiled[], { aliases }: Context): 
 async function* scopes(
   dataset: string | undefined,
   range: TimeRange,
-  points: Source["points"],
-  where: Compiled | undefined,
+  points: SelectOptions["points"],
+  where: CompiledExpression | undefined,
 ): AsyncIterable<Scope[]> {
   const all = dataset === undefined ? [[undefined]] : points(dataset, range);
   for await (const page of all)
     yield page
       .map((point): Scope => ({ point, dataset: dataset ?? "", keys: [], aggregates: [] }))
-      .filter((scope) => where === undefined || Boolean(where.of(scope)));
+      .filter((scope) => where === undefined || Boolean(where.evaluate(scope)));
 }
 
 async function collectGroups(
   matching: AsyncIterable<Scope[]>,
-  keys: Compiled[],
+  keys: CompiledExpression[],
   { aggregates }: Groups,
-  most: number,
+  maxGroups: number,
 ): Promise<Scope[]> {
   const create = () => aggregates.map(({ aggregate }) => aggregate.create());
   const groups = new Map<string, { keys: Value[]; accumulators: ReturnType<typeof create> }>();
@@ -114,11 +114,11 @@ async function collectGroups(
   if (keys.length === 0) groups.set("[]", { keys: [], accumulators: create() });
   for await (const batch of matching)
     for (const scope of batch) {
-      const values = keys.map((key) => key.of(scope));
+      const values = keys.map((key) => key.evaluate(scope));
       const name = JSON.stringify(values);
       let group = groups.get(name);
       if (group === undefined) {
-        if (groups.size >= most) throw analyticsErrors.tooMuchMemory();
+        if (groups.size >= maxGroups) throw analyticsErrors.tooMuchMemory();
         groups.set(name, (group = { keys: values, accumulators: create() }));
       }
       for (const { add } of group.accumulators) add(scope);
@@ -132,7 +132,7 @@ async function collectGroups(
 }
 
 /** Collects the rows of a result up to a maximum, or the first rows of a query with LIMIT. Throws resultTooLarge. */
-function createRows({ orderBy }: Select, wanted: number, most: number) {
+function createRows({ orderBy }: Select, rowsNeeded: number, maxRows: number) {
   let rows: Sortable[] = [];
   const sort = () => {
     if (orderBy.length === 0) return rows;
@@ -149,9 +149,9 @@ function createRows({ orderBy }: Select, wanted: number, most: number) {
     count: () => rows.length,
     add(row: Sortable) {
       rows.push(row);
-      if (rows.length <= most) return;
-      if (wanted > most / 2) throw analyticsErrors.resultTooLarge();
-      rows = sort().slice(0, wanted);
+      if (rows.length <= maxRows) return;
+      if (rowsNeeded > maxRows / 2) throw analyticsErrors.resultTooLarge();
+      rows = sort().slice(0, rowsNeeded);
     },
     sorted: () => sort().map(({ row }) => row),
   };

@@ -1,6 +1,6 @@
 import type { Expression } from "./ast.ts";
-import { compile, type Context } from "./compile.ts";
-import { NO_SCOPE, secondsOf } from "./values.ts";
+import { compile, type CompileContext } from "./compile.ts";
+import { NO_SCOPE, parseDateTime } from "./values.ts";
 
 /** A time range in epoch milliseconds, both ends inclusive. */
 export interface TimeRange {
@@ -14,7 +14,7 @@ const MIRRORED: Record<string, string> = { "<": ">", "<=": ">=", ">": "<", ">=":
  * Returns a time range that contains all points that can match a condition, from comparisons of `timestamp` combined
  * with AND. The condition is still evaluated for each point.
  */
-export function timeRangeOf(where: Expression | undefined, context: Context): TimeRange {
+export function timeRangeOf(where: Expression | undefined, context: CompileContext): TimeRange {
   const range: TimeRange = { from: 0, to: Number.MAX_SAFE_INTEGER };
   const narrow = (expression: Expression): void => {
     if (expression.kind !== "call") return;
@@ -39,10 +39,10 @@ export function timeRangeOf(where: Expression | undefined, context: Context): Ti
 const isTimestamp = (expression: Expression) => expression.kind === "name" && expression.name === "timestamp";
 
 /** Returns the value in seconds if it is constant. */
-function boundOf(expression: Expression | undefined, context: Context): number | undefined {
+function boundOf(expression: Expression | undefined, context: CompileContext): number | undefined {
   if (expression === undefined) return undefined;
-  const { constant, of } = compile(expression, context);
+  const { isConstant: constant, evaluate: of } = compile(expression, context);
   if (!constant) return undefined;
   const value = of(NO_SCOPE);
-  return typeof value === "string" ? secondsOf(value) : value;
+  return typeof value === "string" ? parseDateTime(value) : value;
 }

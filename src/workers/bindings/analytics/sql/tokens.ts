@@ -9,7 +9,7 @@ export interface Token {
   quoted?: true;
 }
 
-const MOST = 5_000;
+const MAX_TOKENS = 5_000;
 const PATTERN = new RegExp(
   [
     String.raw`(?<space>\s+|--[^\n]*|/\*[^]*?\*/)`,
@@ -26,21 +26,24 @@ const PATTERN = new RegExp(
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", 0: "\0", "%": "\\%", _: "\\_" };
 
 /** Splits a query into tokens. Throws invalidQuery for text that is not a token. */
-export function tokensOf(query: string): Token[] {
+export function tokenize(query: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
   while (at < query.length) {
     PATTERN.lastIndex = at;
     const groups = PATTERN.exec(query)?.groups;
     if (groups === undefined)
-      throw analyticsErrors.invalidQuery({ reason: `syntax error at position ${at + 1}: ${show(query.slice(at))}` });
+      throw analyticsErrors.invalidQuery({
+        reason: `syntax error at position ${at + 1}: ${quoteExcerpt(query.slice(at))}`,
+      });
     const { number, name, string, quoted = groups["ticked"], symbol } = groups;
     if (number !== undefined) tokens.push({ kind: "number", text: number, at });
     else if (name !== undefined) tokens.push({ kind: "name", text: name, at });
     else if (string !== undefined) tokens.push({ kind: "string", text: unescape(string), at });
     else if (quoted !== undefined) tokens.push({ kind: "name", text: quoted, at, quoted: true });
     else if (symbol !== undefined) tokens.push({ kind: "symbol", text: symbol, at });
-    if (tokens.length > MOST) throw analyticsErrors.invalidQuery({ reason: `the query has more than ${MOST} tokens` });
+    if (tokens.length > MAX_TOKENS)
+      throw analyticsErrors.invalidQuery({ reason: `the query has more than ${MAX_TOKENS} tokens` });
     at = PATTERN.lastIndex;
   }
   return [...tokens, { kind: "end", text: "", at }];
@@ -49,4 +52,4 @@ export function tokensOf(query: string): Token[] {
 const unescape = (text: string) =>
   text.replace(/\\([^])|''/g, (_, escaped?: string) => (escaped === undefined ? "'" : (ESCAPES[escaped] ?? escaped)));
 
-export const show = (text: string) => JSON.stringify(text.length > 20 ? `${text.slice(0, 20)}…` : text);
+export const quoteExcerpt = (text: string) => JSON.stringify(text.length > 20 ? `${text.slice(0, 20)}…` : text);

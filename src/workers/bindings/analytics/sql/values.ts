@@ -16,11 +16,11 @@ export interface Scope {
 }
 
 /** An expression whose names and types have been checked. */
-export interface Compiled {
+export interface CompiledExpression {
   type: Type;
   /** True if the value depends on neither a point nor a group. */
-  constant: boolean;
-  of(scope: Scope): Value;
+  isConstant: boolean;
+  evaluate(scope: Scope): Value;
 }
 
 export const NO_SCOPE: Scope = { point: undefined, dataset: "", keys: [], aggregates: [] };
@@ -28,22 +28,22 @@ export const NO_SCOPE: Scope = { point: undefined, dataset: "", keys: [], aggreg
 export const isNumeric = (type: Type) => type !== "String" && type !== "DateTime";
 export const isInteger = (type: Type) => isNumeric(type) && type !== "Float64";
 
-export const invalid = (reason: string) => analyticsErrors.invalidQuery({ reason });
+export const queryError = (reason: string) => analyticsErrors.invalidQuery({ reason });
 
 /** Compares strings by UTF-16 code units and numbers by value. */
 export const compare = (a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Parses `YYYY-MM-DD` with an optional ` HH:MM:SS` in UTC. Throws invalidQuery. */
-export function secondsOf(text: string): number {
+export function parseDateTime(text: string): number {
   const [, date, time = "00:00:00"] = /^\s*(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.\d+)?Z?)?\s*$/.exec(text) ?? [];
   const at = Date.parse(`${date}T${time}Z`);
   if (Number.isNaN(at))
-    throw invalid(`"${text.slice(0, 40)}" is not a date; write it as 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM:SS'`);
+    throw queryError(`"${text.slice(0, 40)}" is not a date; write it as 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM:SS'`);
   return at / 1000;
 }
 
 /** Formats epoch seconds as `YYYY-MM-DD HH:MM:SS` in UTC. */
-export function dateText(seconds: number): string {
+export function formatDateTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? "1970-01-01 00:00:00" : date.toISOString().slice(0, 19).replace("T", " ");
 }

@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 
 /** Linux' in-memory file system. */
@@ -17,17 +18,35 @@ export function memoryFolder(): { path: string; remove(): void } | undefined {
     const { bavail, bsize } = statfsSync(SHARED_MEMORY);
     for (const name of readdirSync(SHARED_MEMORY)) {
       const [, owner] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
-      if (owner !== undefined && !isAlive(Number(owner)))
-        rmSync(join(SHARED_MEMORY, name), { recursive: true, force: true });
+      if (owner !== undefined && !isAlive(Number(owner))) removeFolder(join(SHARED_MEMORY, name));
     }
     if (bavail * bsize < WANTED_BYTES) return undefined;
     const path = mkdtempSync(join(SHARED_MEMORY, `${PREFIX}${process.pid}-`));
     // As with /tmp, programs that do not run as root can create their own folders.
     chmodSync(path, 0o1777);
-    return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }) };
+    return { path, remove: () => removeFolder(path) };
   } catch {
     return undefined;
   }
+}
+
+/** A folder that cannot be removed does not prevent the run. */
+function removeFolder(path: string): void {
+  unmountBelow(path);
+  try {
+    rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  } catch (err) {
+    process.stderr.write(`cannot remove ${path}: ${(err as Error).message}\n`);
+  }
+}
+
+/** A killed test may leave a mounted file system behind, which cannot be removed (EBUSY). */
+function unmountBelow(path: string): void {
+  const mounts = readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .flatMap((line) => line.split(" ")[1] ?? [])
+    .filter((mount) => mount.startsWith(`${path}/`));
+  if (mounts.length > 0) spawnSync("umount", ["--lazy", ...mounts.toReversed()], { stdio: "ignore" });
 }
 
 function isAlive(pid: number): boolean {

@@ -147,7 +147,7 @@ async function runTests() {
   if (took.size > SLOWEST) {
     const slowest = [...took].sort(([, a], [, b]) => b - a).slice(0, SLOWEST);
     process.stdout.write(
-      `The slowest files:\n${slowest.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`).join("")}`,
+      `Temporary files were stored ${memory === undefined ? `in ${tmpdir()}` : "in memory"}. The slowest test files:\n${slowest.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`).join("")}`,
     );
   }
   if (!interrupted.signal.aborted && options.name === undefined) keepTimes(times, took);

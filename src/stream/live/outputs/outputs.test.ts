@@ -235,6 +235,8 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     outputs.change("one", { enabled: false });
     outputs.change("refused", { enabled: false });
     await until("nothing is running", () => runner.running === 0);
+    // The target reads the end of the stream after the output has closed its connection.
+    await until("the target reports the end", () => target.ingest.published[2]?.ended !== undefined);
     assert.deepEqual([outputs.last("one")!.state, target.ingest.published[2]!.ended], ["ended", "clean"]);
   });
 

@@ -16,7 +16,7 @@ const flv = (recipe: ClipRecipe = {}) =>
   clip({ seconds: 6, fps: "25", keyframeSeconds: 1, extension: "flv", ...recipe });
 const TWICE = { speed: 2 };
 
-describe("faulty publishers while another broadcast continues", { ...needsFfmpeg, concurrency: true }, () => {
+describe("faulty publishers while another broadcast continues", { ...needsFfmpeg, concurrency: 3 }, () => {
   const scope = createScope();
   let server: LiveServer;
   let steady: Input;

@@ -49,8 +49,8 @@ describe("wrangler failures", () => {
 
   it("an unsupported binding type is rejected by name", async () => {
     assert.match(
-      await refusedDeploy({ analytics_engine_datasets: [{ binding: "EVENTS", dataset: "events" }] }),
-      /'analytics_engine', which this server does not support/,
+      await refusedDeploy({ hyperdrive: [{ binding: "POOL", id: "0".repeat(32) }] }),
+      /Binding 'POOL' has the type 'hyperdrive', which this server does not support/,
     );
     const objects = {
       durable_objects: { bindings: [{ name: "ROOMS", class_name: "Room" }] },
@@ -61,10 +61,6 @@ describe("wrangler failures", () => {
     assert.match(
       await refusedDeploy(objects),
       /Durable Objects \(`migrations`\) are not supported by this server\. \[code: 10021\]/,
-    );
-    assert.match(
-      await refusedDeploy({ analytics_engine_datasets: [{ binding: "EVENTS" }] }),
-      /Binding 'EVENTS' has the type 'analytics_engine', which this server does not support/,
     );
     await stillRuns();
   });

@@ -11,11 +11,8 @@ const DEAD = 2 ** 22 + 1;
 test("removes the folder of a killed run, even with a mounted file system in it", (t) => {
   const left = `/dev/shm/rp-tests-${DEAD}-left`;
   const mount = join(left, "disk");
-  try {
-    mkdirSync(mount, { recursive: true });
-  } catch {
-    return;
-  }
+  if (!existsSync("/dev/shm")) return void assert.equal(memoryFolder(), undefined);
+  mkdirSync(mount, { recursive: true });
   const mounted = spawnSync("mount", ["-t", "tmpfs", "tmpfs", mount], { stdio: "ignore" }).status === 0;
   t.diagnostic(mounted ? "mounted" : "this user cannot mount");
   writeFileSync(join(mount, "file"), "x");

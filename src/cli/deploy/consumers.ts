@@ -5,7 +5,7 @@ import type { WorkerConnection } from "../worker-of.ts";
 
 /**
  * Makes the worker the consumer of the queues in its configuration. Rejects with the API's error if a queue has another
- * consumer. Like `wrangler deploy`, does not remove consumers that are no longer in the configuration.
+ * consumer. Consumers removed from the configuration stay, as with `wrangler deploy`.
  */
 export async function setConsumers(
   { api, base, name }: WorkerConnection,

@@ -66,7 +66,7 @@ export function queuesConformance(engine: TestEngine): void {
       await assert.rejects(queues.update("b".repeat(32), id, {}), refused("queueMissing"));
     });
 
-    test("a queue has one consumer, whose dead letter queue is created; a removed worker is no longer a consumer", async (t) => {
+    test("a queue has one consumer; its dead letter queue is created, and removing the worker removes the consumer", async (t) => {
       const { queues } = await start(t);
       const { id } = await queues.create(ACCOUNT, "jobs");
       const made = await queues.addConsumer(ACCOUNT, id, { type: "worker", script: "w", deadLetterQueue: "dead" });
@@ -162,7 +162,7 @@ export function queuesConformance(engine: TestEngine): void {
       );
     });
 
-    test("are also moved if all their leases expired, and deleted if there is no dead letter queue", async (t) => {
+    test("are dead-lettered after their last lease expires, or deleted without a dead letter queue", async (t) => {
       const { messages, queue, pull, clock } = await start(t, { maxRetries: 0 });
       await messages.send(queue, [json("bad")]);
       assert.equal((await pull({ visibilityMs: 1000 })).length, 1);

@@ -42,6 +42,9 @@ export function checkAssets(
       );
     if (main === "") throw badUpload("it has neither a main module nor assets", "Send at least one of them.");
   } else if (main === "" && assets.config.runWorkerFirst !== undefined && assets.config.runWorkerFirst !== false) {
-    throw badUpload("`run_worker_first` is set, but there is no main module", "Remove it, or send a main module.");
+    throw badUpload(
+      "`run_worker_first` is set without a main module",
+      "Remove `run_worker_first`, or upload a main module.",
+    );
   }
 }

@@ -53,7 +53,10 @@ onEveryDatabase((engine) => {
       assert.equal((await call("delete", `${base}/${id}`)).body.success, true);
       const gone = await call("get", `${base}/${id}`);
       assert.deepEqual([gone.status, gone.body], [404, { success: false, error: "Suppression not found" }]);
-      const refused = await call("post", base, { body: { email: "nobody" } });
-      assert.deepEqual([refused.status, refused.body.success, typeof refused.body.errors[0]], [400, false, "string"]);
+      const rejected = await call("post", base, { body: { email: "nobody" } });
+      assert.deepEqual(
+        [rejected.status, rejected.body.success, typeof rejected.body.errors[0]],
+        [400, false, "string"],
+      );
     });
 });

@@ -49,6 +49,10 @@ function load(): PublishedOpenApi {
     modernise(document);
     for (const [schema, fields] of Object.entries(NULL_IN_SAMPLES))
       for (const field of fields) allowNull(propertiesOf(document.components?.schemas?.[schema]?.properties), field);
+    for (const schema of NULL_SCHEMAS) {
+      const text = document.components?.schemas?.[schema];
+      if (text !== undefined) text.type = ["string", "null"] as unknown as Json;
+    }
     ajv.addSchema({ $id: name, ...document });
     for (const [path, methods] of Object.entries(document.paths!)) {
       for (const [method, operation] of Object.entries(methods)) {
@@ -146,6 +150,9 @@ const NULL_IN_SAMPLES: Record<string, string[]> = {
   stream_watermarks: ["downloadedFrom"],
   stream_direct_upload_response: ["watermark", "scheduledDeletion"],
 };
+
+/** Texts that are published as never null, but are null in every response of the hosted service while unset. */
+const NULL_SCHEMAS = ["dns-records_comment"];
 
 /** Properties of the result, if the schema describes a response envelope. */
 const propertiesOf = (properties: Json | undefined): Json | undefined =>

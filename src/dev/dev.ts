@@ -20,6 +20,7 @@ import { createDevHttp } from "./http/dev-http.ts";
 import { createReceive } from "./http/receive.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
 import { listenOnSmtpPort } from "./smtp-port.ts";
+import { runDevTailWorkers } from "./tail-workers.ts";
 import type { DevWorkers } from "./workers.ts";
 
 /** Video for local workers. */
@@ -112,6 +113,7 @@ export function createDev(
   const runtime = reports.instrument(processes);
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
+  runDevTailWorkers({ workers, runtime, report }, basics);
   const receiver = mail.receiver(runtime);
   const http = createDevHttp({
     runtime,

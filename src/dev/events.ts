@@ -6,6 +6,7 @@ export type DevEvent =
   | FetchEvent
   | ScheduledEvent
   | QueueEvent
+  | TailEvent
   | {
       event: "other";
       worker: string;
@@ -89,6 +90,18 @@ export interface QueueEvent {
   worker: string;
   queue: string;
   batchSize: number;
+  wallMs: number;
+  outcome: Invocation["outcome"];
+  logs: LogLine[];
+  actions: MailAction[];
+  exceptions: Explained[];
+}
+
+export interface TailEvent {
+  event: "tail";
+  worker: string;
+  /** The worker of each trace item. */
+  consumed: string[];
   wallMs: number;
   outcome: Invocation["outcome"];
   logs: LogLine[];

@@ -145,6 +145,10 @@ export function createInvocationReports({ report, explain, clock }: Options): In
       const { queue, batchSize } = event;
       const { actions = [] } = end(worker, queueKey(event)) ?? {};
       report({ event: "queue", queue, batchSize, actions, ...common });
+    } else if (event.kind === "tail") {
+      const { consumed } = event;
+      const { actions = [] } = end(worker, tailKey(consumed)) ?? {};
+      report({ event: "tail", consumed, actions, ...common });
     } else {
       report({ event: "other", name: event.name, ...common });
     }
@@ -202,6 +206,15 @@ export function createInvocationReports({ report, explain, clock }: Options): In
         );
         return answer;
       },
+      tail(name, batch) {
+        const entry = start(name, tailKey(batch.consumed));
+        const answer = runtime.tail(name, batch);
+        answer.then(
+          () => (entry.endedAt = clock.now()),
+          () => remove(entry),
+        );
+        return answer;
+      },
       upgrade(name, request, socket, head) {
         const entry = start(name, fetchKey("GET", request.url ?? "/"));
         socket.once("close", () => (entry.endedAt = clock.now()));
@@ -245,4 +258,5 @@ const emailKey = (id: InboundMail["id"], to: string) => `${id} ${to}`;
 const scheduledKey = ({ cron, scheduledTime }: { cron: string; scheduledTime: Date }) =>
   `scheduled ${cron} ${scheduledTime.getTime()}`;
 const queueKey = ({ queue, batchSize }: { queue: string; batchSize: number }) => `queue ${queue} ${batchSize}`;
+const tailKey = (consumed: string[]) => `tail ${consumed.join(" ")}`;
 const fetchKey = (method: string, url: string) => `${method} ${url}`;

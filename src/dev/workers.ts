@@ -16,6 +16,8 @@ export interface DevWorkers {
   unavailable(name: string): string | undefined;
   /** Help for newcomers about an exception of a worker. */
   explain(name: string, exception: ThrownException): string | undefined;
+  /** Names of the tail workers of a worker, from its current configuration. */
+  tailConsumersOf(name: string): readonly string[];
   /** The worker that receives mail for an address. */
   workerFor(recipient: string): string;
   /** True if the configuration of this worker, and no earlier one, lists the address. */
@@ -68,6 +70,7 @@ export async function openDevWorkers(
     },
     unavailable: (name) => byName.get(name)?.unavailable,
     explain: (name, exception) => byName.get(name)?.explain(exception),
+    tailConsumersOf: (name) => byName.get(name)?.project.tailConsumers ?? [],
     workerFor: (recipient) => workerFor(recipient, claims()),
     claims: (name, address) => claimedBy(address, claims()) === name,
     isVerified: (address, { script }) => isVerified(address, byName.get(script)?.project.reelpost.verifiedAddresses),

@@ -147,6 +147,24 @@ export const workerErrors = defineErrors("workers", {
       "Could not resolve service binding '{binding}'. Target script '{target}' not found. Please verify the target script and try again.",
     fix: "Deploy {target} first, or correct the name in the binding '{binding}'.",
   },
+  tailConsumerMissing: {
+    code: 10021,
+    http: 400,
+    message: "The tail consumer '{target}' does not exist on your account.",
+    fix: "Deploy {target} first, or correct its name in `tail_consumers`.",
+  },
+  tailHandlerMissing: {
+    code: 10021,
+    http: 400,
+    message: "The tail consumer '{target}' has no tail() handler.",
+    fix: "Deploy {target} with a tail() handler first, or remove it from `tail_consumers`.",
+  },
+  tailConsumerSelf: {
+    code: 10021,
+    http: 400,
+    message: "The Worker {script} is its own tail consumer.",
+    fix: "Name another Worker in `tail_consumers`.",
+  },
   boundWorkerMissing: {
     code: 10143,
     http: 404,

@@ -10,7 +10,7 @@ import { createSchedules } from "./schedules/schedules.ts";
 import type { LiveVersions } from "./scripts/live-versions.ts";
 import type { LiveWorkers } from "./scripts/port.ts";
 import { createScripts, type ScriptStore } from "./scripts/scripts.ts";
-import { createTails, type Tails } from "./tails/index.ts";
+import { createConsumerLookup, createTailConsumers, createTails, type Tails } from "./tails/index.ts";
 
 const SWEEP_MS = 10 * 60_000;
 
@@ -60,6 +60,14 @@ export function createWorkers(
   });
   lifecycle.onStop("tails", () => tails.close());
   tails.watch(runtime);
+  const lookup = createConsumerLookup({ db, events, clock });
+  const consumers = createTailConsumers({ consumersOf: lookup.of, deliver: live.tail, clock, log });
+  const unwatch = consumers.watch(runtime);
+  lifecycle.onStop("tail workers", async () => {
+    unwatch();
+    await consumers.close();
+    lookup.close();
+  });
   accounts.onChanged(
     () =>
       void tails

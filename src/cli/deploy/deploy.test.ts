@@ -71,6 +71,7 @@ test("deploy uploads the bundle in wrangler's format, then sets the address and 
     keep_bindings: ["secret_text", "secret_key"],
     limits: { cpu_ms: 50 },
     observability: { enabled: true },
+    tail_consumers: [],
     annotations: { "workers/message": "new footer" },
   });
   const page = `./${createHash("sha1").update("<p>hello</p>").digest("hex")}-page.html`;

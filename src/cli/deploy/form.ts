@@ -36,6 +36,8 @@ export function uploadForm(
     ...(project.limits?.cpuMs !== undefined && { limits: { cpu_ms: project.limits.cpuMs } }),
     ...(observability !== undefined && { observability }),
     ...(logpush !== undefined && { logpush }),
+    // Also sent if empty: a tail worker that was removed from the configuration receives nothing.
+    tail_consumers: project.tailConsumers.map((service) => ({ service })),
     ...(message !== undefined && { annotations: { "workers/message": message } }),
   };
   const form = new FormData();

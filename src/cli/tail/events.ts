@@ -80,10 +80,20 @@ function eventOf(trace: Trace, event: Record<string, unknown>, script: string): 
       ...common,
     };
   }
+  if ("queue" in event)
+    return { event: "queue", queue: text(event["queue"]), batchSize: number(event["batchSize"]), ...common };
+  if ("consumedEvents" in event)
+    return {
+      event: "tail",
+      consumed: list(event["consumedEvents"] as { scriptName?: unknown }[]).map(({ scriptName }) =>
+        text(scriptName, "?"),
+      ),
+      ...common,
+    };
   const { worker, outcome, wallMs, logs, exceptions } = common;
   return {
     event: "other",
-    name: text(trace.entrypoint ?? event["rpcMethod"], "call"),
+    name: text(event["rpcMethod"] ?? trace.entrypoint, "call"),
     worker,
     outcome,
     wallMs,

@@ -206,6 +206,9 @@ const RECORDS = [
   },
   { eventTimestamp: at, event: { type: "overload", message: "3 records were left out here" } },
   { outcome: "ok", eventTimestamp: at, event: null, entrypoint: "Other", wallTime: 1 },
+  { outcome: "ok", eventTimestamp: at, event: { queue: "jobs", batchSize: 2 }, wallTime: 7 },
+  { outcome: "ok", eventTimestamp: at, event: { consumedEvents: [{ scriptName: "a" }, {}, null] }, wallTime: 8 },
+  { outcome: "ok", eventTimestamp: at, event: { rpcMethod: "sum" }, entrypoint: "Admin", wallTime: 9 },
 ];
 
 async function printed(
@@ -241,6 +244,11 @@ ${time} scheduled "* * * * *" @ 2026-11-20T12:00:00.000Z 5ms
   exception
 ${time} warning  3 records were left out here
 ${time} Other 1ms
+${time} queue jobs 2 messages 7ms
+  ok
+${time} tail a, ? 2 invocations 8ms
+  ok
+${time} sum 9ms
 not JSON\\x1b[2J
 {"other":1}
 `,
@@ -267,6 +275,9 @@ test("no frame from the network breaks the printer", () => {
     { request: { url: 5 } },
     { mailFrom: null, rawSize: "big" },
     { cron: 1 },
+    { queue: 1, batchSize: "x" },
+    { consumedEvents: 5 },
+    { rpcMethod: {} },
   ]) {
     for (const rest of [
       {},

@@ -7,6 +7,7 @@ import type {
   MailAction,
   EventReporter,
   QueueEvent,
+  TailEvent,
   ScheduledEvent,
 } from "../events.ts";
 import { painter, type TerminalOutput } from "./output.ts";
@@ -125,14 +126,23 @@ function createRenderer(
   }
 
   function queue(event: QueueEvent): string {
-    const { queue: name, batchSize, wallMs, outcome } = event;
-    const count = `${batchSize} message${batchSize === 1 ? "" : "s"}`;
+    const { queue: name, batchSize } = event;
+    return batchLines(event, `${paint("bold", "queue")} ${oneLine(name)} ${counted(batchSize, "message")}`);
+  }
+
+  function tail(event: TailEvent): string {
+    const { consumed } = event;
+    const names = [...new Set(consumed)].join(", ");
+    return batchLines(event, `${paint("bold", "tail")} ${oneLine(names)} ${counted(consumed.length, "invocation")}`);
+  }
+
+  function batchLines(event: QueueEvent | TailEvent, head: string): string {
     return [
-      `${prefix(event.worker)}${paint("bold", "queue")} ${oneLine(name)} ${count} ${paint("dim", formatMs(wallMs))}`,
+      `${prefix(event.worker)}${head} ${paint("dim", formatMs(event.wallMs))}`,
       ...logLines(event.logs),
       ...event.actions.flatMap((action) => actionLines(action)),
       ...exceptionLines(event.exceptions),
-      `  ${outcomeWord(outcome)}`,
+      `  ${outcomeWord(event.outcome)}`,
     ].join("\n");
   }
 
@@ -149,6 +159,8 @@ function createRenderer(
         return scheduled(event);
       case "queue":
         return queue(event);
+      case "tail":
+        return tail(event);
       case "other":
         return [
           `${prefix(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`,
@@ -181,6 +193,8 @@ function createRenderer(
 /** A single line is printed after its label; several lines are printed below it. */
 const REPORT = /^\S[^\n]*?: warning: /;
 const REPORT_WORD = /^(\S.*?: )warning(?=: )/gm;
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 const block = (text: string) => (text.includes("\n") ? `\n  ${indent(text, "  ")}` : `  ${text}`);
 

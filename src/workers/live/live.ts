@@ -181,6 +181,14 @@ export function createLiveWorkers({
         return { ...failure(err, ref).outcome, ...NOT_STARTED };
       }
     },
+    async tail(ref, batch) {
+      try {
+        const resident = await enter(ref, {});
+        return await runtime.tail(resident.key, batch).finally(() => residents.release(resident));
+      } catch (err) {
+        return failure(err, ref).outcome;
+      }
+    },
     calls: createWorkerCalls(
       async ({ account = "", worker, entrypoint }) => {
         const resident = await enter({ account, script: worker }, {});

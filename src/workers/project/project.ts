@@ -31,6 +31,8 @@ export interface Project {
   bindings: Binding[];
   /** From `queues.consumers` in the configuration. */
   queueConsumers: QueueConsumerConfig[];
+  /** Names of the workers in `tail_consumers`. */
+  tailConsumers: string[];
   /** Bindings to products that are not supported: undefined in env. */
   missingBindings: MissingBinding[];
   /** `secrets.required`: declared, with or without a value in .dev.vars. */

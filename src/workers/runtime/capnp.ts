@@ -173,13 +173,15 @@ const flagsOf = ({ format, compatibilityFlags }: WorkerScript) =>
 
 /**
  * Unlike the context's own waitUntil(), calls to the one from `import { waitUntil } from "cloudflare:workers"` cannot
- * be observed from inside.
+ * be observed from inside; neither can messages on diagnostics channels.
  */
 const mayWaitUnheard = (script: WorkerScript) =>
   script.modules.some(({ content }) => {
     const source =
       typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-    return source.includes("cloudflare:workers") && source.includes("waitUntil");
+    return (
+      (source.includes("cloudflare:workers") && source.includes("waitUntil")) || source.includes("diagnostics_channel")
+    );
   });
 
 /** These modules import each other as `./name`, which workerd resolves to `name`. */

@@ -36,6 +36,8 @@ interface DispatchClient {
   ): Promise<DispatchResult | undefined>;
   /** Like scheduled(), for the queue handler. */
   queue(id: string, batch: QueueBatch, wallMs: number): Promise<QueueResult | undefined>;
+  /** Like scheduled(), for the tail handler; `items` is the JSON of TailBatch. */
+  tail(id: string, items: string, wallMs: number): Promise<DispatchResult | undefined>;
   /** Names of the handlers that the worker exports. */
   handlers(wallMs: number): Promise<string[]>;
   close(): void;
@@ -106,6 +108,9 @@ export function createDispatchClient({
     },
     queue(id, batch, wallMs) {
       return exchange({ [DISPATCH_HEADER]: id, ...ask("queue") }, encodeBatch(batch), wallMs, readOutcome);
+    },
+    tail(id, items, wallMs) {
+      return exchange({ [DISPATCH_HEADER]: id, ...ask("tail") }, Buffer.from(items), wallMs, readOutcome);
     },
     async handlers(wallMs) {
       const names = await exchange(

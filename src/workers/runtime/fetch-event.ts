@@ -32,6 +32,7 @@ export function fetchEvent(
 ): FetchEvent {
   const { ip } = clientOf(request);
   let headers: Record<string, string> | undefined;
+  let allHeaders: Record<string, string> | undefined;
   return {
     kind: "fetch",
     method: request.method ?? "GET",
@@ -41,14 +42,21 @@ export function fetchEvent(
     get headers() {
       return (headers ??= visibleHeaders(request.headers, ip));
     },
+    get allHeaders() {
+      return (allHeaders ??= visibleHeaders(request.headers, ip, () => false));
+    },
   };
 }
 
-function visibleHeaders(received: IncomingMessage["headers"], client: string): Record<string, string> {
+function visibleHeaders(
+  received: IncomingMessage["headers"],
+  client: string,
+  isSecret = (name: string) => SECRET.test(name),
+): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(received)) {
     if (value === undefined || LEFT_OUT.has(name)) continue;
-    headers[name] = SECRET.test(name) ? REDACTED : Array.isArray(value) ? value.join(", ") : value;
+    headers[name] = isSecret(name) ? REDACTED : Array.isArray(value) ? value.join(", ") : value;
   }
   headers["cf-connecting-ip"] = client;
   return headers;

@@ -19,6 +19,7 @@ const SHARED = "./__reelpost_shared.js";
 const MESSAGE = "./__reelpost_message.js";
 const V8_VALUE = "./__reelpost_v8_value.js";
 const QUEUE_BATCH = "./__reelpost_queue_batch.js";
+const TAIL_EVENTS = "./__reelpost_tail_events.js";
 export const MAIL = "./__reelpost_mail.js";
 const LISTENERS = "./__reelpost_listeners.js";
 export const SERVICE_WORKER = "./__reelpost_service_worker.js";
@@ -38,6 +39,7 @@ export function loadInsideModules(): InsideModules {
       { name: MESSAGE, source: importing(read("message")) },
       { name: V8_VALUE, source: read("v8-value") },
       { name: QUEUE_BATCH, source: importing(read("queue-batch")) },
+      { name: TAIL_EVENTS, source: importing(read("tail-events")) },
       { name: MAIL, source: importing(read("mail-entry")) },
     ],
     forScripts: [
@@ -70,6 +72,7 @@ function readFolder(): Map<string, string> {
     "message",
     "v8-value",
     "queue-batch",
+    "tail-events",
     "mail-entry",
     "listeners",
     "service-worker",
@@ -107,8 +110,10 @@ const importing = (source: string, shared = SHARED) => {
     listeners: LISTENERS,
     "v8-value": V8_VALUE,
     "queue-batch": QUEUE_BATCH,
+    "tail-events": TAIL_EVENTS,
   };
-  return source.replace(/"\.\/(shared|message|listeners|v8-value|queue-batch)\.(?:ts|js)"/g, (_path, file: string) =>
-    JSON.stringify(names[file]),
+  return source.replace(
+    /"\.\/(shared|message|listeners|v8-value|queue-batch|tail-events)\.(?:ts|js)"/g,
+    (_path, file: string) => JSON.stringify(names[file]),
   );
 };

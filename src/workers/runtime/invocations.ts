@@ -2,7 +2,15 @@ import { systemClock, type Clock } from "../../kernel/index.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { EmailOutcome, Invocation, InvocationOutcome } from "./port.ts";
 import type { StackMapper } from "./stacks.ts";
-import { exceptionsOf, invocationIdOf, isQuestion, logsOf, invocationOutcome, type TraceItem } from "./tail-items.ts";
+import {
+  detailsOf,
+  exceptionsOf,
+  invocationIdOf,
+  isQuestion,
+  logsOf,
+  invocationOutcome,
+  type TraceItem,
+} from "./tail-items.ts";
 
 /** One call into a worker, from its start until all its waitUntil() work has ended. */
 interface LiveInvocation {
@@ -147,6 +155,7 @@ export function createInvocations({
           emit({ ...identity, ...unannounced(item, mapStack) });
           continue;
         }
+        Object.assign(entry.record, detailsOf(item));
         entry.record.logs.push(...logsOf(item, mapStack));
         entry.record.exceptions.push(...exceptionsOf(item, mapStack));
         if (entry.record.event.kind === "fetch" && item.outcome !== "ok") entry.tailOutcome = invocationOutcome(item);
@@ -169,10 +178,15 @@ export function createInvocations({
 
 /** An invocation not started by this server, for example a call between a worker's own entrypoints. */
 const unannounced = (item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> => ({
-  event: { kind: "other", name: item.entrypoint ?? "default" },
+  event: {
+    kind: "other",
+    name: item.entrypoint ?? "default",
+    ...(item.event?.rpcMethod !== undefined && { rpcMethod: item.event.rpcMethod }),
+  },
   outcome: invocationOutcome(item),
   startedAt: new Date(item.eventTimestamp ?? 0),
   wallMs: 0,
   logs: logsOf(item, mapStack),
   exceptions: exceptionsOf(item, mapStack),
+  ...detailsOf(item),
 });

@@ -243,6 +243,13 @@ export function createRuntime({
       reportUnstarted(name, { kind: "queue", queue: batch.queue, batchSize: batch.messages.length }, process);
       return { ...process, ...NOT_STARTED };
     },
+    async tail(name, batch) {
+      const process = await processOf(name);
+      if ("tail" in process) return process.tail(batch);
+      const { consumed, origins } = batch;
+      reportUnstarted(name, { kind: "tail", consumed, origins }, process);
+      return process;
+    },
     async handlers(name) {
       const slot = slots.get(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });

@@ -38,6 +38,11 @@ export interface WorkerRuntime {
    */
   queue(name: string, batch: QueueBatch): Promise<QueueOutcome>;
   /**
+   * Runs the tail handler. Resolves when its waitUntil() work has ended too; never rejects for errors in the worker's
+   * code.
+   */
+  tail(name: string, batch: TailBatch): Promise<InvocationOutcome>;
+  /**
    * Names of the handlers that the worker exports (`fetch`, `email`, `scheduled`, …), as listed by the API; starts the
    * worker if it is not running.
    */
@@ -124,6 +129,16 @@ export interface QueueOutcome extends InvocationOutcome, QueueVerdict {
   started: boolean;
 }
 
+/** Trace items for one call of a tail handler. */
+export interface TailBatch {
+  /** JSON list of WireTraceItem. */
+  items: string;
+  /** The worker of each item. */
+  consumed: string[];
+  /** Workers whose invocations led to this call: those of the items and, if these were tail workers, theirs. */
+  origins: string[];
+}
+
 export interface ThrownException {
   name: string;
   message: string;
@@ -147,13 +162,16 @@ export interface Invocation extends InvocationOutcome {
         url: string;
         /** Names in lower case, including `cf-connecting-ip`; secret values redacted. */
         headers?: Record<string, string>;
+        /** Like `headers`, with the secret values. */
+        allHeaders?: Record<string, string>;
         /** Properties of the connection, named as in the hosted service: `httpProtocol`. */
         cf?: Record<string, unknown>;
         status?: number;
       }
     | { kind: "scheduled"; cron: string; scheduledTime: Date }
     | { kind: "queue"; queue: string; batchSize: number }
-    | { kind: "other"; name: string };
+    | { kind: "tail"; consumed: string[]; origins: string[] }
+    | { kind: "other"; name: string; rpcMethod?: string };
   /** The reason passed to setReject(), if the message was rejected. */
   rejected?: string;
   startedAt: Date;
@@ -161,4 +179,9 @@ export interface Invocation extends InvocationOutcome {
   logs: { level: "debug" | "log" | "info" | "warn" | "error"; at: Date; message: unknown[] }[];
   /** Exceptions other than the handler's own: unhandled rejections, failed waitUntil() work. */
   exceptions: ThrownException[];
+  /** Messages that the worker published on channels of `node:diagnostics_channel`. */
+  diagnostics?: { channel: string; at: Date; message: unknown }[];
+  cpuMs?: number;
+  /** True if workerd omitted logs, because there were too many. */
+  truncated?: boolean;
 }

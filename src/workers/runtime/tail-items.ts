@@ -9,12 +9,16 @@ export interface TraceItem {
   event: {
     request?: { url: string; method: string; headers: Record<string, string> };
     response?: { status: number };
+    rpcMethod?: string;
   } | null;
   eventTimestamp: number | null;
   logs: { timestamp: number; level: string; message: unknown }[];
   exceptions: { timestamp: number; name: string; message: string; stack?: string }[];
   outcome: string;
   entrypoint?: string;
+  diagnosticsChannelEvents?: { timestamp: number; channel: string; message: unknown }[];
+  cpuTime?: number;
+  truncated?: boolean;
 }
 
 /** The header in which the hosted service sends a request id; here it carries the invocation id through the tail. */
@@ -39,6 +43,18 @@ export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs
       at: new Date(timestamp),
       message: (Array.isArray(message) ? message : [message]).map((part) => (isStack(part) ? mapStack(part) : part)),
     }));
+
+type Details = Required<Pick<Invocation, "diagnostics" | "cpuMs" | "truncated">>;
+
+export const detailsOf = ({ diagnosticsChannelEvents = [], cpuTime = 0, truncated = false }: TraceItem): Details => ({
+  diagnostics: diagnosticsChannelEvents.map(({ timestamp, channel, message }) => ({
+    at: new Date(timestamp),
+    channel,
+    message,
+  })),
+  cpuMs: cpuTime,
+  truncated,
+});
 
 /** A logged error arrives as its stack text. */
 const isStack = (part: unknown): part is string => typeof part === "string" && part.includes("\n    at ");

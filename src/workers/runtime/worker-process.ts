@@ -26,6 +26,7 @@ import type {
   MailActions,
   QueueBatch,
   QueueOutcome,
+  TailBatch,
 } from "./port.ts";
 import type { RunFolders } from "./run-folders.ts";
 import { DEFAULT_ENTRYPOINT, type Entrypoint } from "./service-calls/entrypoints.ts";
@@ -73,6 +74,7 @@ export interface WorkerProcess {
   fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   queue(batch: QueueBatch): Promise<QueueOutcome>;
+  tail(batch: TailBatch): Promise<InvocationOutcome>;
   handlers(): Promise<string[]>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Returns undefined if the process was started without it. */
@@ -339,6 +341,15 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
       const own = { outcome, ...(exception !== undefined && { exception }) };
       invocation.settle(own, { silent });
       return { ...own, started: true, ackAll, ...(retryAll !== undefined && { retryAll }), acks, retries };
+    },
+    async tail({ items, consumed, origins }) {
+      const invocation = invocations.begin({ kind: "tail", consumed, origins });
+      const { silent = false, ...answer } = await counted(() =>
+        answerOf(limits.emailWallMs, (wallMs) => dispatch.tail(invocation.id, items, wallMs)),
+      );
+      invocation.settle(answer, { silent });
+      const { outcome, exception } = await invocation.ended;
+      return { outcome, ...(exception !== undefined && { exception }) };
     },
     handlers: () => dispatch.handlers(STARTUP_MS),
     entrypoint: entrypoints.get,

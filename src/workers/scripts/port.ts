@@ -9,6 +9,7 @@ import type {
   MailActions,
   QueueBatch,
   QueueOutcome,
+  TailBatch,
 } from "../runtime/port.ts";
 import type { AssetsConfig } from "../assets/config.ts";
 import type { Binding, WorkerModule } from "./script.ts";
@@ -35,7 +36,7 @@ export interface Scripts {
     by: Author,
   ): Promise<{ script: Script; version: Version; deployment: Deployment }>;
   /** Creates a worker without a version, as `POST workers/workers` and `secret put` for a nonexistent worker do. */
-  create(account: string, name: string, by: Author): Promise<Script>;
+  create(account: string, name: string, by: Author, settings?: Partial<ScriptSettings>): Promise<Script>;
   delete(account: string, name: string): Promise<void>;
 
   /** Uploads a version without deploying it. It is started once to check that it runs. */
@@ -123,6 +124,7 @@ export interface LiveWorkers {
   upgrade(ref: ScriptRef, request: IncomingMessage, socket: Duplex, head: Buffer): void;
   scheduled(ref: ScriptRef, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   queue(ref: ScriptRef, batch: QueueBatch): Promise<QueueOutcome>;
+  tail(ref: ScriptRef, batch: TailBatch): Promise<InvocationOutcome>;
   /** Calls from service bindings of other workers. */
   readonly calls: WorkerCalls;
   close(): Promise<void>;

@@ -87,10 +87,11 @@ export function createFakeRuntime() {
       return { outcome: "ok" };
     },
     queue: async (name) => ({ ...missing(name), started: false, ackAll: false, acks: [], retries: [] }),
+    tail: async (name) => missing(name),
     async handlers(name) {
       const script = known.get(name);
       if (script === undefined) throw workerErrors.scriptMissing({ script: name });
-      return ["email", "fetch"].filter((handler) => codeOf(script).includes(handler));
+      return ["email", "fetch", "tail"].filter((handler) => codeOf(script).includes(handler));
     },
     upgrade: () => {},
     onInvocation: () => () => {},

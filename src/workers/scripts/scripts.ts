@@ -16,7 +16,7 @@ import { parseCron } from "../schedules/cron.ts";
 import { planSecrets, planSettings } from "./changing.ts";
 import { checkScriptName } from "./checks.ts";
 import { removeDeployment, removeScript, removeVersion } from "./deleting.ts";
-import { deployVersions } from "./deploying.ts";
+import { announce, deployVersions } from "./deploying.ts";
 import { findDeployments, listDeployments } from "./deployments-table.ts";
 import { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from "./limits.ts";
 import type { LiveVersions } from "./live-versions.ts";
@@ -39,6 +39,7 @@ import {
 } from "./scripts-table.ts";
 import { createSubdomains } from "./subdomains.ts";
 import { subdomainReader } from "./subdomains-table.ts";
+import { checkTailConsumers } from "./tail-consumers.ts";
 import { planUpload } from "./uploading.ts";
 import { createVersionBuilder } from "./version-builder.ts";
 import { findVersion, listModules, listVersions } from "./versions-table.ts";
@@ -128,14 +129,20 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
         deployment: deploymentOf(made.deployment!),
       };
     },
-    async create(account, name) {
+    async create(account, name, _by, settings) {
       checkScriptName(name);
       return serialize(account, name, async () => {
         const id = ids.hex();
-        const script = await db.transaction<ScriptsTables, ScriptRecord>(
-          async (tx) =>
-            (await findScript(tx, account, name)) ?? addScript(tx, id, { account, name, now: clock.now(), limits }),
-        );
+        const script = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => {
+          await checkTailConsumers(tx, { account, name }, settings?.tailConsumers);
+          const found =
+            (await findScript(tx, account, name)) ??
+            (await addScript(tx, id, { account, name, now: clock.now(), limits }));
+          if (settings === undefined) return found;
+          const after = { ...found, ...defined(settings) };
+          await updateScript(tx, after);
+          return after;
+        });
         return (await view(script))!;
       });
     },
@@ -199,10 +206,12 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
         const changed = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => {
           const script = await findScript(tx, account, name);
           if (script === undefined) throw workerErrors.scriptMissing({ script: name });
+          await checkTailConsumers(tx, { account, name }, change.tailConsumers);
           const after = { ...script, ...defined(change), modifiedAt: clock.now() };
           await updateScript(tx, after);
           return after;
         });
+        if (change.tailConsumers !== undefined) await announce(changed.id, parts);
         return (await view(changed))!;
       }),
     async changeVersionSettings(account, name, change, by) {

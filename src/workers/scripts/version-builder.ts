@@ -19,6 +19,7 @@ import {
   type ModuleRecord,
   type VersionRecord,
 } from "./versions-table.ts";
+import { checkTailConsumers } from "./tail-consumers.ts";
 import { workerScriptOf } from "./worker.ts";
 
 /** The starting point of a new version. */
@@ -144,6 +145,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     const base = await baseOf(request, newId);
     const { modules, deploy, assets, ...content } = await request.plan(base);
     await checkTargets(content.bindings, request, targets);
+    await checkTailConsumers(tables, request, request.settings?.tailConsumers);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };
     const opened = assets && (await assetStore.open({ ...identity, ...content }, assets));
     const trial = await live.startTrial(
@@ -183,7 +185,8 @@ export function createVersionBuilder(parts: ScriptsDeps) {
       for (let i = 0; i < ATTEMPTS; i++) {
         const made = await attempt(request, newId, written);
         if (made === undefined) continue;
-        if (made.deployment !== undefined) await announce(made.script.id, parts);
+        if (made.deployment !== undefined || request.settings?.tailConsumers !== undefined)
+          await announce(made.script.id, parts);
         return made;
       }
       throw workerErrors.tooManyDeploys({ limit: ATTEMPTS, script: request.name });

@@ -27,6 +27,7 @@ describe("a trace-v1 record", () => {
         logs: [{ message: ["word", { a: 1 }], level: "log", timestamp: AT + 1 }],
         eventTimestamp: AT,
         event: { mailFrom: "a@example.com", rcptTo: "b@example.net", rawSize: 5 },
+        cpuTime: 0,
         wallTime: 12,
         truncated: false,
         executionModel: "stateless",
@@ -59,6 +60,10 @@ describe("a trace-v1 record", () => {
     );
     const { event, entrypoint } = traceOf(invocationOf({ event: { kind: "other", name: "Admin" } }));
     assert.deepEqual([event, entrypoint], [null, "Admin"]);
+    const call = traceOf(invocationOf({ event: { kind: "other", name: "Admin", rpcMethod: "sum" } }));
+    assert.deepEqual(call.event, { rpcMethod: "sum" });
+    const tailed = traceOf(invocationOf({ event: { kind: "tail", consumed: ["a", "b"], origins: ["a", "b"] } }));
+    assert.deepEqual(tailed.event, { consumedEvents: [{ scriptName: "a" }, { scriptName: "b" }] });
   });
 
   test("reports exceeded limits with the outcomes of the protocol", () => {

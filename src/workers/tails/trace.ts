@@ -13,10 +13,12 @@ export interface TraceRecord {
   /** Epoch milliseconds, like every timestamp here. */
   eventTimestamp: number;
   event: TraceEvent | null;
+  /** Milliseconds, as reported by workerd. */
+  cpuTime: number;
   wallTime: number;
-  truncated: false;
+  truncated: boolean;
   executionModel: "stateless";
-  diagnosticsChannelEvents: [];
+  diagnosticsChannelEvents: { timestamp: number; channel: string; message: unknown }[];
 }
 
 type TraceOutcome = "ok" | "exception" | "exceededCpu" | "exceededMemory" | "canceled" | "unknown";
@@ -29,11 +31,14 @@ type TraceEvent =
   | { mailFrom: string; rcptTo: string; rawSize: number }
   | { cron: string; scheduledTime: number }
   | { queue: string; batchSize: number }
+  | { consumedEvents: { scriptName: string }[] }
+  | { rpcMethod: string }
   /** About the tail itself, not the worker; clients print the message. */
   | { type: "overload"; message: string };
 
 export function traceOf(invocation: Invocation): TraceRecord {
   const { outcome, event, startedAt, wallMs, logs, exception, exceptions, script, version } = invocation;
+  const { diagnostics = [], cpuMs = 0, truncated = false } = invocation;
   const end = startedAt.getTime() + wallMs;
   return {
     ...emptyTrace(script, version, startedAt.getTime()),
@@ -42,7 +47,10 @@ export function traceOf(invocation: Invocation): TraceRecord {
     exceptions: [...(exception === undefined ? [] : [exception]), ...exceptions].map((each) => exceptionOf(each, end)),
     logs: logs.map(({ message, level, at }) => ({ message, level, timestamp: at.getTime() })),
     event: eventOf(event),
+    cpuTime: cpuMs,
     wallTime: wallMs,
+    truncated,
+    diagnosticsChannelEvents: diagnostics.map(({ at, ...rest }) => ({ timestamp: at.getTime(), ...rest })),
   };
 }
 
@@ -63,6 +71,7 @@ const emptyTrace = (scriptName: string, version: string, eventTimestamp: number)
   logs: [],
   eventTimestamp,
   event: null,
+  cpuTime: 0,
   wallTime: 0,
   truncated: false,
   executionModel: "stateless",
@@ -90,16 +99,19 @@ function eventOf(event: Invocation["event"]): TraceEvent | null {
     case "fetch": {
       const { url, method, headers = {}, cf = {}, status } = event;
       return {
-        request: { url: redactUrl(absolute(url, headers)), method, headers, cf },
+        request: { url: redactUrl(absoluteUrl(url, headers)), method, headers, cf },
         ...(status !== undefined && { response: { status } }),
       };
     }
+    case "tail":
+      return { consumedEvents: event.consumed.map((scriptName) => ({ scriptName })) };
     case "other":
-      return null;
+      return event.rpcMethod === undefined ? null : { rpcMethod: event.rpcMethod };
   }
 }
 
-function absolute(url: string, headers: Record<string, string>): string {
+/** The URL of a request, from its request line and headers. */
+export function absoluteUrl(url: string, headers: Record<string, string>): string {
   if (!url.startsWith("/")) return url;
   const scheme = headers["x-forwarded-proto"] === "https" ? "https" : "http";
   return `${scheme}://${headers.host ?? "localhost"}${url}`;

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { ScriptSettings, Upload, Version } from "../../../workers/index.ts";
+import { MAX_TAIL_CONSUMERS, type ScriptSettings, type Upload, type Version } from "../../../workers/index.ts";
 import { assetFields } from "./asset-fields.ts";
 import { BINDING_TYPES, readBindings, sentBindings, type ReadOptions } from "./bindings.ts";
 import { workerRouteErrors } from "./errors.ts";
@@ -16,7 +16,10 @@ const settingFields = {
   observability: observability.nullish(),
   placement: placement.nullish(),
   tags: z.array(z.string().max(1024)).max(10).nullish(),
-  tail_consumers: z.array(z.object({ service: z.string(), environment: z.string().nullish() })).nullish(),
+  tail_consumers: z
+    .array(z.object({ service: z.string().min(1), environment: z.literal("production").nullish() }))
+    .max(MAX_TAIL_CONSUMERS)
+    .nullish(),
   usage_model: z.enum(["standard", "bundled", "unbound"]).nullish(),
 };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sourceOf } from "./author.ts";
-import { CODE, formOf, metadataOf, startWorkersApi, WORKERS } from "./workers.testing.ts";
+import { CODE, formOf, metadataOf, startWorkersApi, TAIL_WORKER, WORKERS } from "./workers.testing.ts";
 
 const WORKER = `${WORKERS}/workers/hello`;
 const moduleOf = (content: string, name = "index.js") => ({
@@ -12,6 +12,9 @@ const moduleOf = (content: string, name = "index.js") => ({
 
 test("a worker is created, found by name and id, updated, replaced and deleted", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
+  const body = { name: "hello", tail_consumers: [{ name: "listener" }] };
+  assert.deepEqual((await refused("post", `${WORKERS}/workers`, { body })).slice(0, 2), [400, 10021]);
+  await ok("put", `${WORKERS}/scripts/listener`, { body: formOf(metadataOf(), TAIL_WORKER) });
   const made = await ok("post", `${WORKERS}/workers`, {
     body: { name: "hello", subdomain: { enabled: true }, tags: ["a"], tail_consumers: [{ name: "listener" }] },
   });

@@ -1,5 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { workerErrors, type Script, type Scripts, type ScriptSettings } from "../../../workers/index.ts";
+import {
+  MAX_TAIL_CONSUMERS,
+  workerErrors,
+  type Script,
+  type Scripts,
+  type ScriptSettings,
+} from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
@@ -29,7 +35,10 @@ const fields = {
   observability: observability.nullish(),
   subdomain: z.object({ enabled: z.boolean().nullish(), previews_enabled: z.boolean().nullish() }).nullish(),
   tags: z.array(z.string().max(1024)).max(8).nullish(),
-  tail_consumers: z.array(z.object({ name: z.string() })).nullish(),
+  tail_consumers: z
+    .array(z.object({ name: z.string().min(1) }))
+    .max(MAX_TAIL_CONSUMERS)
+    .nullish(),
 };
 const request = z.object({ name: z.string(), ...fields });
 const patch = z.object({ name: z.string().optional(), ...fields });
@@ -97,11 +106,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         const account = call.params.account_id!;
         const { name, ...sent } = call.body;
         if ((await scripts.get(account, name)) !== undefined) throw workerRouteErrors.workerExists({ name });
-        const created = await scripts.create(account, name, authorOf(call));
-        const settings = settingsOf(sent, false);
-        return answerWith(
-          Object.keys(settings).length === 0 ? created : await scripts.changeSettings(account, name, settings),
-        );
+        return answerWith(await scripts.create(account, name, authorOf(call), settingsOf(sent, false)));
       },
     ),
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CODE, formOf, metadataOf, startWorkersApi, WORKERS } from "./workers.testing.ts";
+import { CODE, formOf, metadataOf, startWorkersApi, TAIL_WORKER, WORKERS } from "./workers.testing.ts";
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
 const BINDINGS = [
@@ -82,6 +82,7 @@ test("settings are changed with a form or JSON, and omitted ones are kept", asyn
 test("script settings apply to all versions, and changing them creates no version", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
+  await ok("put", `${WORKERS}/scripts/listener`, { body: formOf(metadataOf(), TAIL_WORKER) });
   const patched = await ok("patch", `${SCRIPT}/script-settings`, {
     body: { tags: ["x"], tail_consumers: [{ service: "listener" }], observability: { enabled: true } },
   });
@@ -212,4 +213,29 @@ test("a script as the whole body is treated as service-worker format and is retu
   const form = formOf({ body_part: "script" }, {});
   form.set("script", source);
   assert.equal((await ok("put", SCRIPT, { body: form })).entry_point, "script");
+});
+
+test("a tail consumer must be another worker with a tail handler", async (t) => {
+  const { ok, refused } = await startWorkersApi(t);
+  const tail_consumers = [{ service: "listener" }];
+  const upload = () => refused("put", SCRIPT, { body: formOf(metadataOf({ tail_consumers })) });
+  assert.match((await upload()).join(" "), /^400 10021 The tail consumer 'listener' does not exist/);
+  assert.deepEqual(await ok("get", `${WORKERS}/scripts`), []);
+  await ok("put", `${WORKERS}/scripts/listener`, { body: formOf(metadataOf()) });
+  assert.match((await upload()).join(" "), /^400 10021 The tail consumer 'listener' has no tail\(\) handler/);
+  await ok("put", `${WORKERS}/scripts/listener`, { body: formOf(metadataOf(), TAIL_WORKER) });
+  const { tail_consumers: shown } = await ok("put", SCRIPT, { body: formOf(metadataOf({ tail_consumers })) });
+  assert.deepEqual(shown, tail_consumers);
+  for (const [sent, reason] of [
+    [[{ service: "hello" }], /its own tail consumer/],
+    [[{ service: "listener", environment: "staging" }], /environment/],
+    [Array.from({ length: 11 }, () => ({ service: "listener" })), /tail_consumers/],
+  ] as const) {
+    const [status, code, message] = await refused("patch", `${SCRIPT}/script-settings`, {
+      body: { tail_consumers: sent },
+    });
+    assert.deepEqual([status, code], [400, 10021]);
+    assert.match(message, reason);
+  }
+  assert.deepEqual((await ok("get", `${SCRIPT}/settings`)).tail_consumers, tail_consumers);
 });

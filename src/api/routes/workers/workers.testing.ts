@@ -93,6 +93,11 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
 
 export const CODE = `export default { async fetch() { return new Response("one"); }, async email() {} };\n`;
 
+/** The modules of a tail worker. */
+export const TAIL_WORKER: Record<string, [string, string]> = {
+  "index.js": ["export default { tail() {} };", "application/javascript+module"],
+};
+
 /** An upload form in wrangler's format: the file name of each part is its name. */
 export function formOf(
   metadata: unknown,

@@ -203,14 +203,9 @@ function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, pur
           },
         ]),
     {
-      ...at("tail_consumers"),
-      message: '"tail_consumers" has no effect: tail workers are not supported yet',
-      fix: "read the logs in the console",
-    },
-    {
       ...at("streaming_tail_consumers"),
-      message: '"streaming_tail_consumers" has no effect: tail workers are not supported yet',
-      fix: "read the logs in the console",
+      message: '"streaming_tail_consumers" has no effect: streaming tail workers are not supported',
+      fix: 'use "tail_consumers": they receive the same data when an invocation has ended',
     },
   ];
   const used = fields.filter(({ value }) => value !== undefined && !isEmpty(value));

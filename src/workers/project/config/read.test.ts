@@ -99,6 +99,7 @@ test("a file with every field becomes a project", async (t) => {
       { type: "secret_text", name: "OTHER", text: "x y" },
     ],
     queueConsumers: [],
+    tailConsumers: [],
     missingBindings: [],
     requiredSecrets: [],
     localSecrets: ["TOKEN", "OTHER"],

@@ -27,6 +27,7 @@ import {
 } from "./schema.ts";
 import { findMissingBindings } from "./missing-bindings.ts";
 import { makeConsumers } from "./queue-consumers.ts";
+import { makeTailConsumers } from "./tail-consumers.ts";
 import { readSecrets } from "./secrets.ts";
 
 export interface ReadProjectOptions {
@@ -98,6 +99,7 @@ export async function readProject({
         ? []
         : makeBindings(fields, { workerName: name, purpose, secrets: purpose === "dev" ? secrets : [] }),
     queueConsumers: makeConsumers(fields),
+    tailConsumers: makeTailConsumers(fields),
     missingBindings: findMissingBindings(view),
     requiredSecrets: fields.secrets?.required ?? [],
     localSecrets: secrets.map((secret) => secret.name),

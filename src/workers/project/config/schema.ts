@@ -121,6 +121,14 @@ const service = z.strictObject({
   remote,
 });
 
+const tailConsumer = z.strictObject({
+  service: workerName,
+  environment: z.literal("production").optional().meta({
+    description: '"production"',
+    fix: 'name the worker of the environment in "service", as in "logs-staging"',
+  }),
+});
+
 const analyticsDataset = z.strictObject({
   binding: bindingName,
   dataset: z.string().min(1).max(100).optional(),
@@ -256,7 +264,6 @@ export const inherited = {
     })
     .optional()
     .meta({ example: { command: "npm run build" } }),
-  tail_consumers: ignoredField,
   streaming_tail_consumers: ignoredField,
   cache: ignoredField,
   exports: ignoredField,
@@ -279,6 +286,7 @@ export const perEnvironment = {
     .strictObject({ binding: bindingName, remote })
     .nullish()
     .meta({ example: { binding: "STREAM" } }),
+  tail_consumers: listOf(tailConsumer, { service: "my-tail-worker" }),
   services: listOf(service, { binding: "API", service: "api" }),
   analytics_engine_datasets: listOf(analyticsDataset, { binding: "EVENTS", dataset: "events" }),
   ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),

@@ -1,4 +1,4 @@
-// addEventListener("fetch" | "email" | "scheduled" | "queue") for a script that workerd runs as part of a module
+// addEventListener("fetch" | "email" | "scheduled" | "queue" | "tail") for a script that workerd runs as part of a module
 // worker, where nothing dispatches these events. They are created here and dispatched on the global scope, whose own
 // EventTarget handles order, `once`, removal, `this` and `target`.
 import type { ForwardableMessage } from "./message.ts";
@@ -10,6 +10,7 @@ export interface Handlers {
   email?(message: ForwardableMessage, env: unknown, context: Context): Promise<void>;
   scheduled?(controller: ScheduledController, env: unknown, context: Context): Promise<void>;
   queue?(batch: MessageBatch, env: unknown, context: Context): Promise<void>;
+  tail?(events: object[], env: unknown, context: Context): Promise<void>;
 }
 
 type Listener = ((this: unknown, event: Event) => unknown) | { handleEvent(event: Event): unknown };
@@ -25,7 +26,7 @@ const [add, remove, send] = [globalThis.addEventListener, globalThis.removeEvent
   (method: Function) => method.bind(globalThis),
 ) as [Register, Register, (event: Event) => void];
 
-const KINDS = new Set(["fetch", "email", "scheduled", "queue"]);
+const KINDS = new Set(["fetch", "email", "scheduled", "queue", "tail"]);
 const received = new Set<string>();
 const wrappers = new WeakMap<Listener, Listener>();
 /** For each running event: the return values of its listeners, and the last error thrown. */
@@ -164,10 +165,16 @@ async function queue(batch: MessageBatch, _env: unknown, context: Context): Prom
   await Promise.all(dispatch(eventOf("queue", ExtendableEvent, own)));
 }
 
+async function tail(events: object[], _env: unknown, context: Context): Promise<void> {
+  const own = { events, traces: events, waitUntil: (work: Promise<unknown>) => context.waitUntil(work) };
+  await Promise.all(dispatch(eventOf("tail", ExtendableEvent, own)));
+}
+
 /** One handler for each kind of event that has a listener at this point. */
 export const handlersOfListeners = (): Handlers => ({
   ...(received.has("fetch") && { fetch }),
   ...(received.has("email") && { email }),
   ...(received.has("scheduled") && { scheduled }),
   ...(received.has("queue") && { queue }),
+  ...(received.has("tail") && { tail }),
 });

@@ -5,8 +5,9 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { NO_HANDLER, NO_SCHEDULED_HANDLER, dispatch, dispatchScheduled } from "./message.ts";
 import { NO_QUEUE_HANDLER, dispatchQueue } from "./queue-batch.ts";
 import { EVENT_HEADER, type RequestedEvent } from "./shared.ts";
+import { NO_TAIL_HANDLER, dispatchTail } from "./tail-events.ts";
 
-const MISSING = { email: NO_HANDLER, scheduled: NO_SCHEDULED_HANDLER, queue: NO_QUEUE_HANDLER };
+const MISSING = { email: NO_HANDLER, scheduled: NO_SCHEDULED_HANDLER, queue: NO_QUEUE_HANDLER, tail: NO_TAIL_HANDLER };
 type Name = keyof typeof MISSING;
 type Handlers = Record<string, unknown>;
 type Exported = Handlers | (new (context: ExecutionContext, env: unknown) => Handlers);
@@ -47,6 +48,8 @@ export const mailEntrypoint = (exported: Exported | undefined, options: { always
           return dispatchScheduled(request, this.ctx, run("scheduled"), options);
         case "queue":
           return dispatchQueue(request, this.ctx, run("queue"), options);
+        case "tail":
+          return dispatchTail(request, this.ctx, run("tail"), options);
         case null:
           return dispatch(request, this.ctx, run("email"), options);
       }

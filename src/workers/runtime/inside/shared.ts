@@ -18,7 +18,7 @@ export const META_IN_BODY = "body";
 
 /** Selects an operation of the mail socket other than handling a message. */
 export const EVENT_HEADER = "x-reelpost-event";
-export type RequestedEvent = "scheduled" | "queue" | "handlers";
+export type RequestedEvent = "scheduled" | "queue" | "tail" | "handlers";
 
 /** Id of the invocation. The tail worker uses it to distinguish messages from requests. */
 export const DISPATCH_HEADER = "x-reelpost-dispatch";
@@ -39,6 +39,11 @@ export interface WireBatch {
   messages: { id: string; timestamp: number; attempts: number; contentType: string; size: number }[];
   metrics: { backlogCount: number; backlogBytes: number; oldestMessage?: number };
 }
+
+/** A trace item as JSON. For a request, `unredacted` has the values that getUnredacted() returns. */
+export type WireTraceItem = { event: object | null } & object & {
+    unredacted?: { url: string; headers: Record<string, string> };
+  };
 
 /** The decisions of a queue handler. `acks` and `retries` contain message ids; delays are in seconds. */
 export interface QueueVerdict {

@@ -5,10 +5,14 @@ import { DISPATCH_HEADER } from "./shared.ts";
  * For a message without logs, the response has already reported this (see message.ts): this is the common case and
  * saves the call.
  */
-function isSilent({ event, logs, exceptions, outcome }: TraceItem): boolean {
+function isSilent({ event, logs, exceptions, diagnosticsChannelEvents, outcome }: TraceItem): boolean {
   const request = event !== null && "request" in event ? event.request : undefined;
   return (
-    request?.headers[DISPATCH_HEADER] !== undefined && logs.length === 0 && exceptions.length === 0 && outcome === "ok"
+    request?.headers[DISPATCH_HEADER] !== undefined &&
+    logs.length === 0 &&
+    exceptions.length === 0 &&
+    diagnosticsChannelEvents.length === 0 &&
+    outcome === "ok"
   );
 }
 

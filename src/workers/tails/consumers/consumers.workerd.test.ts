@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, before, describe, it } from "node:test";
+import { silentLog, systemClock } from "../../../kernel/index.ts";
+import type { Invocation, WorkerRuntime } from "../../runtime/port.ts";
+import { scriptOf, startRuntime } from "../../runtime/runtime.testing.ts";
+import type { WorkerScript } from "../../scripts/script.ts";
+import { createTailConsumers } from "./consumers.ts";
+
+const PRODUCER = `
+import { channel } from "node:diagnostics_channel";
+export default {
+  async fetch(request, env, ctx) {
+    console.log("during", { a: 1 });
+    channel("reports").publish({ from: "producer" });
+    ctx.waitUntil(scheduler.wait(10).then(() => console.warn("after")));
+    if (request.url.endsWith("/throw")) throw new RangeError("no");
+    return new Response("hello", { status: 201 });
+  },
+  scheduled() { channel("reports").publish({ from: "schedule" }); },
+};`;
+const CONSUMER = `
+export default {
+  async tail(events, env, ctx) {
+    if (events[0].scriptName === "refused") throw new TypeError("not this one");
+    ctx.waitUntil(scheduler.wait(1).then(() => console.log(JSON.stringify(events.map((event) => ({
+      ...event,
+      ...(event.event?.request && { plain: event.event.request.getUnredacted().getUnredacted().headers.cookie }),
+    }))))));
+  },
+};`;
+const OLD_CONSUMER = `
+addEventListener("tail", (event) => console.log(JSON.stringify([event.events.length, event.events === event.traces])));`;
+
+interface Item {
+  event: Record<string, unknown> & { request?: { url: string; headers: Record<string, string> } };
+  plain?: string;
+  logs: { message: unknown[]; level: string; timestamp: number }[];
+  exceptions: { name: string; message: string; timestamp: number }[];
+  diagnosticsChannelEvents: { channel: string; message: unknown; timestamp: number }[];
+  [field: string]: unknown;
+}
+
+describe("a tail worker in workerd", () => {
+  let runtime: WorkerRuntime;
+  let url = "";
+  const records: Invocation[] = [];
+  let heard = Promise.withResolvers<void>();
+  const ends: (() => unknown)[] = [];
+  before(async () => {
+    runtime = startRuntime();
+    ends.push(() => runtime.close());
+    const consumers = createTailConsumers({
+      consumersOf: ({ script }) =>
+        ({ producer: ["consumer"], refused: ["consumer"], other: ["missing"], old: ["old-consumer"] })[script] ?? [],
+      deliver: ({ script }, batch) => runtime.tail(script, batch),
+      clock: systemClock,
+      log: silentLog,
+    });
+    ends.push(() => consumers.close(), consumers.watch(runtime));
+    runtime.onInvocation((record) => {
+      records.push(record);
+      heard.resolve();
+      heard = Promise.withResolvers();
+    });
+    const deploy = (name: string, source: string, more: Partial<WorkerScript> = {}) =>
+      runtime.deploy(scriptOf(source, { name, account: "a".repeat(32), version: `${name}-1`, ...more }));
+    await deploy("producer", PRODUCER, { compatibilityFlags: ["nodejs_compat"] });
+    await deploy("refused", PRODUCER, { compatibilityFlags: ["nodejs_compat"] });
+    await deploy("consumer", CONSUMER);
+    await deploy("old", "export default { scheduled() {} }");
+    await deploy("old-consumer", OLD_CONSUMER, { format: "service-worker" });
+    const server = createServer(
+      (request, response) => void runtime.fetch(String(request.headers["x-script"]), request, response),
+    );
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    ends.push(() => (server.closeAllConnections(), server.close()));
+  });
+  after(async () => {
+    for (const end of ends.reverse()) await end();
+  });
+
+  const visit = (script: string, path: string) => fetch(url + path, { headers: { "x-script": script, cookie: "a=b" } });
+  /** The next call of a tail handler after `seen` records. */
+  async function tailed(script: string, seen: number): Promise<Invocation> {
+    for (;;) {
+      const next = heard.promise;
+      const found = records.slice(seen).find((record) => record.event.kind === "tail" && record.script === script);
+      if (found !== undefined) return found;
+      await next;
+    }
+  }
+  const itemsOf = ({ logs }: Invocation) => JSON.parse(String(logs[0]!.message[0])) as Item[];
+
+  it("receives a request with its logs, its diagnostics and the values that are redacted elsewhere", async () => {
+    const seen = records.length;
+    assert.equal(await (await visit("producer", "/x")).text(), "hello");
+    const record = await tailed("consumer", seen);
+    assert.deepEqual(record.event, { kind: "tail", consumed: ["producer"], origins: ["producer"] });
+    const [item] = itemsOf(record);
+    const { event, logs, diagnosticsChannelEvents, plain, eventTimestamp, wallTime, cpuTime, ...rest } = item!;
+    assert.equal(event.request!.url, `${url}/x`);
+    assert.deepEqual([event.request!.headers["cookie"], plain], ["REDACTED", "a=b"]);
+    assert.deepEqual(event["response"], { status: 201 });
+    assert.deepEqual(
+      logs.map(({ level, message }) => [level, message]),
+      [
+        ["log", ["during", { a: 1 }]],
+        ["warn", ["after"]],
+      ],
+    );
+    assert.deepEqual(
+      diagnosticsChannelEvents.map(({ channel, message }) => [channel, message]),
+      [["reports", { from: "producer" }]],
+    );
+    assert.ok(Math.abs(Number(eventTimestamp) - Date.now()) < 60_000 && Number(wallTime) >= 0 && Number(cpuTime) >= 0);
+    assert.deepEqual(rest, {
+      outcome: "ok",
+      scriptName: "producer",
+      scriptVersion: { id: "producer-1" },
+      exceptions: [],
+      truncated: false,
+      executionModel: "stateless",
+    });
+  });
+
+  it("receives the exception of a failed request, and a scheduled run without logs", async () => {
+    let seen = records.length;
+    await (await visit("producer", "/throw")).text();
+    const [failed] = itemsOf(await tailed("consumer", seen));
+    assert.deepEqual(
+      [failed!["outcome"], failed!.exceptions.map(({ name, message }) => [name, message])],
+      ["exception", [["RangeError", "no"]]],
+    );
+    seen = records.length;
+    const scheduledTime = new Date(1_800_000_000_000);
+    await runtime.scheduled("producer", { cron: "* * * * *", scheduledTime });
+    const [run] = itemsOf(await tailed("consumer", seen));
+    assert.deepEqual(
+      run!.diagnosticsChannelEvents.map(({ message }) => message),
+      [{ from: "schedule" }],
+    );
+    assert.deepEqual(run!.event, { cron: "* * * * *", scheduledTime: scheduledTime.getTime() });
+  });
+
+  it("that throws does not affect the producer; a missing handler is an exception", async () => {
+    const seen = records.length;
+    assert.equal((await visit("refused", "/")).status, 201);
+    const { outcome, exception } = await tailed("consumer", seen);
+    assert.deepEqual([outcome, exception?.name, exception?.message], ["exception", "TypeError", "not this one"]);
+    const batch = { items: "[]", consumed: [], origins: [] };
+    const missing = await runtime.tail("producer", batch);
+    assert.equal(missing.exception?.message, "Handler does not export a tail() function");
+    const nobody = await runtime.tail("nobody", batch);
+    assert.deepEqual(
+      [nobody.outcome, nobody.exception?.message],
+      ["exception", "This Worker does not exist on your account."],
+    );
+  });
+
+  it("in service-worker format receives an event", async () => {
+    const seen = records.length;
+    await runtime.scheduled("old", { cron: "* * * * *", scheduledTime: new Date() });
+    assert.deepEqual(JSON.parse(String((await tailed("old-consumer", seen)).logs[0]!.message[0])), [1, true]);
+  });
+});

@@ -50,6 +50,7 @@ export function composePlatform(
       "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length,
       "D1 database": (await bindings.d1.list.list(account, one)).total,
       queue: (await bindings.queue.queues.list(account, one)).total,
+      "secrets store": (await bindings.secretsStore.store?.count(account))?.stores ?? 0,
       ...(await otherContents(account)),
     };
     const words = Object.entries(counts)

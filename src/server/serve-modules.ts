@@ -64,7 +64,7 @@ export async function openModules(
     basics,
   );
   await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
-  const bindings = createBindings(store, dataDir, basics, { d1: d1Of(roles) });
+  const bindings = createBindings(store, dataDir, basics, { d1: d1Of(roles), secrets });
   const address = createClientAddress(settings.http.trusted_proxies);
   const client = (request: Parameters<typeof address.ip>[0]) => ({
     ip: address.ip(request) ?? "",

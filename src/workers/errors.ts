@@ -189,6 +189,12 @@ export const workerErrors = defineErrors("workers", {
     message: "Queue '{target}' not found.",
     fix: "Create it first, or correct the name in the binding '{binding}'.",
   },
+  storedSecretMissing: {
+    code: 10182,
+    http: 400,
+    message: "Secrets Store binding '{binding}' references secret '{target}' of store '{store}', which was not found.",
+    fix: "Create it with the scope workers, or correct the binding.",
+  },
   badSubdomain: {
     code: 10031,
     http: 400,

@@ -90,6 +90,8 @@ export function createWorkers(
       d1Database: (account, id) => bindings.d1.list.exists(account, id),
       worker: async (account, name) => (await scripts.get(account, name)) !== undefined,
       queue: (account, name) => bindings.queue.queues.exists(account, name),
+      storedSecret: async (account, store, name) =>
+        (await bindings.secretsStore.store?.isForWorkers(account, store, name)) === true,
     },
     accountName: accounts.nameOf,
     limits: { scriptBytes },

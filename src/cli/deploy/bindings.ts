@@ -31,6 +31,7 @@ const TYPES: Record<string, string> = {
   version_metadata: "version metadata",
   ratelimit: "rate limit",
   service: "worker",
+  secrets_store_secret: "Secrets Store",
   analytics_engine: "Analytics Engine",
   assets: "static assets",
   send_email: "send_email",
@@ -59,6 +60,8 @@ function valueOf(shown: ShownBinding): string {
       return binding.dataset;
     case "service":
       return binding.entrypoint === undefined ? binding.service : `${binding.service}#${binding.entrypoint}`;
+    case "secrets_store_secret":
+      return `${binding.secret_name} (store ${binding.store_id})`;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

@@ -74,6 +74,7 @@ const KINDS: Record<Binding["type"], string> = {
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
+  secrets_store_secret: "Secrets Store",
   service: "worker",
   analytics_engine: "Analytics Engine",
   assets: "static assets",
@@ -102,6 +103,8 @@ function resourceOf(binding: Binding): string {
       return binding.dataset;
     case "service":
       return binding.entrypoint === undefined ? binding.service : `${binding.service}#${binding.entrypoint}`;
+    case "secrets_store_secret":
+      return binding.secret_name;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { every } from "../../kernel/every.ts";
 import type { Basics } from "../../kernel/index.ts";
-import type { Store } from "../../store/index.ts";
+import type { Secrets, Store } from "../../store/index.ts";
 import {
   createD1DatabaseList,
   createD1Databases,
@@ -15,6 +15,7 @@ import {
 import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
+import { createSecretsStore, createSecretsStoreService, type SecretsStore } from "../secrets-store/index.ts";
 import { createQueueStore, type QueueStore } from "../queues/index.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
 import type { BindingServices } from "./service.ts";
@@ -27,6 +28,8 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
   r2: R2Service;
   analytics: BindingServices["analytics"] & Omit<Analytics, "write">;
   queue: QueueStore;
+  /** `store` is absent in development. */
+  secretsStore: BindingServices["secretsStore"] & { store?: SecretsStore };
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
 }
 
@@ -35,6 +38,8 @@ interface BindingsOptions {
   d1?: { files: boolean; transfers: boolean };
   /** Creates a queue when a worker first sends to it. Default false. */
   createQueues?: boolean;
+  /** Encrypts the values of the Secrets Store. Absent in development, where the store does not exist. */
+  secrets?: Secrets;
 }
 
 /** Creates the storage bindings on one store. D1 databases are files in `directory`. */
@@ -42,13 +47,14 @@ export function createBindings(
   { db, objects, events, jobs }: Store,
   directory: string,
   { clock, ids, log, lifecycle }: Basics,
-  { d1: d1Runs = { files: true, transfers: true }, createQueues = false }: BindingsOptions = {},
+  { d1: d1Runs = { files: true, transfers: true }, createQueues = false, secrets }: BindingsOptions = {},
 ): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const analytics = createAnalytics({ db, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = createD1();
   const queue = createQueueStore({ db, events, clock, ids, log, createsQueues: createQueues });
+  const secretsStore = secrets && createSecretsStore({ db, secrets, clock, ids });
   lifecycle.onStop("kv", async () => {
     await kv.namespaces.close();
     await kv.store.close();
@@ -68,6 +74,10 @@ export function createBindings(
     r2,
     d1,
     queue,
+    secretsStore: {
+      ...createSecretsStoreService({ store: secretsStore, log }),
+      ...(secretsStore !== undefined && { store: secretsStore }),
+    },
     rateLimit: createRateLimitService({ clock }),
     analytics: { ...analytics, ...createAnalyticsService({ analytics, log }) },
   };

@@ -1,5 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Binding, RateLimitBinding, ServiceBinding, WorkerScript } from "../scripts/script.ts";
+import type {
+  Binding,
+  RateLimitBinding,
+  SecretsStoreBinding,
+  ServiceBinding,
+  WorkerScript,
+} from "../scripts/script.ts";
 import type { ServiceBindingConnections } from "./services/port.ts";
 
 /**
@@ -21,6 +27,7 @@ export interface BindingServices {
   queue: BindingService<Extract<Binding, { type: "queue" }>>;
   stream: BindingService<Extract<Binding, { type: "stream" }>>;
   rateLimit: BindingService<RateLimitBinding>;
+  secretsStore: BindingService<SecretsStoreBinding>;
   analytics: BindingService<Extract<Binding, { type: "analytics_engine" }>>;
   service: BindingService<ServiceBinding> & ServiceBindingConnections;
   sendEmail: BindingService<Extract<Binding, { type: "send_email" }>>;

@@ -6,6 +6,7 @@ import {
   MAIL,
   RATE_LIMIT,
   SCRIPT_RUNNER,
+  SECRETS_STORE,
   SEND_EMAIL,
   SERVICE_WORKER,
   STREAM_MODULE,
@@ -232,6 +233,8 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
       return wrappedBinding(ANALYTICS, binding);
     case "ratelimit":
       return wrappedBinding(RATE_LIMIT, binding);
+    case "secrets_store_secret":
+      return wrappedBinding(SECRETS_STORE, binding);
     case "send_email":
       return wrappedBinding(SEND_EMAIL, binding);
   }

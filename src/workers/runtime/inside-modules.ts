@@ -27,6 +27,7 @@ export const SEND_EMAIL = "reelpost-internal:send-email";
 export const STREAM_MODULE = "reelpost-internal:stream";
 export const RATE_LIMIT = "reelpost-internal:rate-limit";
 export const ANALYTICS = "reelpost-internal:analytics";
+export const SECRETS_STORE = "reelpost-internal:secrets-store";
 export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
@@ -53,6 +54,7 @@ export function loadInsideModules(): InsideModules {
       { name: STREAM_MODULE, source: read("stream") },
       { name: RATE_LIMIT, source: read("rate-limit") },
       { name: ANALYTICS, source: read("analytics") },
+      { name: SECRETS_STORE, source: read("secrets-store") },
       { name: SCRIPT_RUNNER, source: read("run-script") },
     ],
     tail: [
@@ -81,6 +83,7 @@ function readFolder(): Map<string, string> {
     "send-email",
     "stream",
     "rate-limit",
+    "secrets-store",
     "analytics",
     "tail",
   ];

@@ -11,6 +11,7 @@ const SERVICES = {
   send_email: "sendEmail",
   ratelimit: "rateLimit",
   analytics_engine: "analytics",
+  secrets_store_secret: "secretsStore",
   service: "service",
 } as const satisfies Partial<Record<Binding["type"], keyof BindingServices>>;
 

@@ -17,6 +17,7 @@ export function bindingsConformance(engine: TestEngine): void {
         d1Database: async (_, id) => id === "mine",
         worker: async (account, name) => account === A && name === "mine",
         queue: async (_, name) => name === "mine",
+        storedSecret: async (_, store, name) => store === "s" && name === "mine",
       };
       const { scripts } = await start(engine, t, { targets });
       const bound = (binding: Binding) => scripts.upload(A, "m", uploadOf("fetch", { bindings: [binding] }), author);
@@ -39,6 +40,10 @@ export function bindingsConformance(engine: TestEngine): void {
       await assert.rejects(
         bound({ type: "queue", name: "Q", queue_name: "other" }),
         says(11000, /^Queue 'other' not found\.$/),
+      );
+      await assert.rejects(
+        bound({ type: "secrets_store_secret", name: "S", store_id: "s", secret_name: "other" }),
+        says(10182, /^Secrets Store binding 'S' references secret 'other' of store 's', which was not found\.$/),
       );
       assert.equal(await scripts.get(A, "m"), undefined);
       await bound({ type: "service", name: "API", service: "mine" });

@@ -96,6 +96,11 @@ export async function checkTargets(
       throw workerErrors.d1DatabaseMissing({ binding: name, target: binding.id });
     if (binding.type === "queue" && !(await targets.queue(account, binding.queue_name)))
       throw workerErrors.queueMissing({ binding: name, target: binding.queue_name });
+    if (
+      binding.type === "secrets_store_secret" &&
+      !(await targets.storedSecret(account, binding.store_id, binding.secret_name))
+    )
+      throw workerErrors.storedSecretMissing({ binding: name, target: binding.secret_name, store: binding.store_id });
     // A worker may call itself, even before its first version exists.
     if (binding.type === "service" && binding.service !== script && !(await targets.worker(account, binding.service)))
       throw workerErrors.serviceMissing({ binding: name, target: binding.service });

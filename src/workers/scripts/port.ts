@@ -262,4 +262,6 @@ export interface BindingTargets {
   d1Database(account: string, id: string): Promise<boolean>;
   worker(account: string, name: string): Promise<boolean>;
   queue(account: string, name: string): Promise<boolean>;
+  /** A secret of the Secrets Store that workers may use. */
+  storedSecret(account: string, store: string, name: string): Promise<boolean>;
 }

@@ -62,6 +62,7 @@ export type Binding =
   | { type: "version_metadata"; name: string }
   | RateLimitBinding
   | ServiceBinding
+  | SecretsStoreBinding
   | { type: "analytics_engine"; name: string; dataset: string }
   | { type: "assets"; name: string }
   | SendEmailBinding;
@@ -85,6 +86,15 @@ export interface RateLimitBinding {
   namespace_id: string;
   /** Allows up to `limit` calls per key in `period` seconds. */
   simple: { limit: number; period: 10 | 60 };
+}
+
+export interface SecretsStoreBinding {
+  type: "secrets_store_secret";
+  name: string;
+  store_id: string;
+  secret_name: string;
+  /** The value in development, where the store does not exist. */
+  local?: string;
 }
 
 export interface SendEmailBinding {

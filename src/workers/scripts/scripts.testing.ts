@@ -40,6 +40,7 @@ export const everyTarget: BindingTargets = {
   d1Database: async () => true,
   worker: async () => true,
   queue: async () => true,
+  storedSecret: async () => true,
 };
 
 /**

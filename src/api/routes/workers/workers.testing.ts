@@ -28,6 +28,7 @@ const targets: BindingTargets = {
   d1Database: async (_account, id) => id !== "missing",
   worker: async (_account, name) => name !== "missing",
   queue: async (_account, name) => name !== "missing",
+  storedSecret: async (_account, _store, name) => name !== "missing",
 };
 
 export interface WorkersApi extends TestApi {
@@ -58,6 +59,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
       queue: noService,
       stream: noService,
       rateLimit: noService,
+      secretsStore: noService,
       service: { ...noService, upgrade() {}, connect() {} },
       analytics: noService,
       sendEmail: noService,

@@ -19,7 +19,9 @@ export function makeBindings(
   const own = (binding: string) => `${workerName}-${binding}`.toLowerCase().replaceAll(/[^a-z0-9-]/g, "-");
   const choose = (binding: string, preview: string | undefined, id: string | undefined) =>
     (purpose === "deploy" ? undefined : preview) ?? id ?? own(binding);
-  const secretNames = new Set(secrets.map(({ name }) => name));
+  const stored = new Set((fields.secrets_store_secrets ?? []).map(({ binding }) => binding));
+  const ownSecrets = secrets.filter(({ name }) => !stored.has(name));
+  const secretNames = new Set(ownSecrets.map(({ name }) => name));
   return [
     ...(fields.send_email ?? []).map(sendEmailBinding),
     ...(fields.kv_namespaces ?? []).map((entry): Binding => ({
@@ -51,6 +53,10 @@ export function makeBindings(
       ...(entrypoint !== undefined && { entrypoint }),
       ...(props !== undefined && { props }),
     })),
+    ...(fields.secrets_store_secrets ?? []).map(({ binding: name, store_id, secret_name }): Binding => {
+      const local = secrets.find((secret) => secret.name === name)?.value;
+      return { type: "secrets_store_secret", name, store_id, secret_name, ...(local !== undefined && { local }) };
+    }),
     ...(fields.analytics_engine_datasets ?? []).map(({ binding: name, dataset = name }): Binding => ({
       type: "analytics_engine",
       name,
@@ -69,7 +75,7 @@ export function makeBindings(
         typeof value === "string" ? { type: "plain_text", name, text: value } : { type: "json", name, json: value },
       ];
     }),
-    ...secrets.map(({ name, value }): Binding => ({ type: "secret_text", name, text: value })),
+    ...ownSecrets.map(({ name, value }): Binding => ({ type: "secret_text", name, text: value })),
   ];
 }
 

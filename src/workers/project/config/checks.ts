@@ -90,6 +90,7 @@ const NAMED_LISTS: [list: string[], key: string][] = [
   [["send_email"], "name"],
   [["ratelimits"], "name"],
   [["services"], "binding"],
+  [["secrets_store_secrets"], "binding"],
   [["analytics_engine_datasets"], "binding"],
   [["kv_namespaces"], "binding"],
   [["r2_buckets"], "binding"],

@@ -289,6 +289,10 @@ export const perEnvironment = {
   tail_consumers: listOf(tailConsumer, { service: "my-tail-worker" }),
   services: listOf(service, { binding: "API", service: "api" }),
   analytics_engine_datasets: listOf(analyticsDataset, { binding: "EVENTS", dataset: "events" }),
+  secrets_store_secrets: listOf(
+    z.strictObject({ binding: bindingName, store_id: z.string().min(1), secret_name: z.string().min(1), remote }),
+    { binding: "API_KEY", store_id: "0123456789abcdef0123456789abcdef", secret_name: "api-key" },
+  ),
   ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
   version_metadata: z
     .strictObject({ binding: bindingName })
@@ -321,7 +325,6 @@ export const UNSUPPORTED: Record<string, string> = {
   mtls_certificates: "mTLS certificates",
   pages_build_output_dir: "Pages projects",
   pipelines: "Pipelines",
-  secrets_store_secrets: "the Secrets Store",
   site: "Workers Sites",
   text_blobs: "text blobs",
   unsafe: "unsafe bindings",

@@ -26,7 +26,8 @@ type Variables = Record<string, string | undefined>;
  * Secrets for local development, alongside the configuration. `.dev.vars.<environment>` takes precedence over
  * `.dev.vars`; the two are never merged. Without either, `.env`, `.env.local`, `.env.<environment>` and
  * `.env.<environment>.local` are merged, later ones first, unless CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV is "false".
- * If the configuration lists `secrets.required`, only those are read, and a missing one causes a warning.
+ * If the configuration lists `secrets.required`, only those are read, and a missing one causes a warning. A binding to
+ * a secret of the Secrets Store has the value under its own name.
  */
 export async function readSecrets(
   document: ConfigDocument,
@@ -39,9 +40,19 @@ export async function readSecrets(
   const hasDotEnv = env["CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"] !== "false";
   const files = [...devVars, ...(hasDotEnv ? inRoot(dotEnvNames(view.name)) : [])];
   const required = requiredNames(view);
+  const stored = storedNames(view);
   const finish = (vars: readonly DevVar[], problems: readonly Problem[], file: string): ReadSecrets => {
-    const secrets = required === undefined ? [...vars] : vars.filter(({ name }) => required.includes(name));
-    return { secrets, files, problems: [...problems, ...missing(secrets, document, view, file)] };
+    const secrets =
+      required === undefined ? [...vars] : vars.filter(({ name }) => required.includes(name) || stored.includes(name));
+    return {
+      secrets,
+      files,
+      problems: [
+        ...problems,
+        ...missing(secrets, document, view, file),
+        ...missingStored(secrets, document, view, file),
+      ],
+    };
   };
 
   for (const file of devVars) {
@@ -60,7 +71,7 @@ export async function readSecrets(
     bindingPlaces(document, view).flatMap(({ name, kind }) => (kind === "binding" ? [name] : [])),
   );
   return finish(
-    values.filter(({ name }) => !bindings.has(name)),
+    values.filter(({ name }) => stored.includes(name) || !bindings.has(name)),
     problems,
     devVars.at(-1)!,
   );
@@ -85,14 +96,45 @@ function missing(secrets: readonly DevVar[], document: ConfigDocument, view: Env
   });
 }
 
-/** A secret may override a variable; it must not hide a binding. */
+/** The names of bindings to secrets of the Secrets Store, by their position. */
+function storedNames(view: EnvironmentView): (string | undefined)[] {
+  const entries: unknown = view.get("secrets_store_secrets");
+  if (!Array.isArray(entries)) return [];
+  return entries.map((entry: unknown) => {
+    const name = valueAt(entry, ["binding"]);
+    return typeof name === "string" ? name : undefined;
+  });
+}
+
+function missingStored(
+  secrets: readonly DevVar[],
+  document: ConfigDocument,
+  view: EnvironmentView,
+  file: string,
+): Problem[] {
+  return storedNames(view).flatMap((name, i): Problem[] => {
+    if (name === undefined || secrets.some((secret) => secret.name === name)) return [];
+    return [
+      warningAt(
+        document.locate([...view.pathOf("secrets_store_secrets"), i, "binding"]),
+        `env.${name}.get() fails in development: the secret has no value`,
+        `add ${name}=… to ${file}`,
+      ),
+    ];
+  });
+}
+
+/** A secret may override a variable; it must not hide a binding, except that it is the value of a stored secret. */
 function nameClashes(
   secrets: readonly DevVar[],
   file: string,
   document: ConfigDocument,
   view: EnvironmentView,
 ): Problem[] {
-  const bindings = bindingPlaces(document, view).filter(({ kind }) => kind === "binding");
+  const stored = storedNames(view);
+  const bindings = bindingPlaces(document, view).filter(
+    ({ kind, name }) => kind === "binding" && !stored.includes(name),
+  );
   return secrets.flatMap((secret): Problem[] => {
     const binding = bindings.find(({ name }) => name === secret.name);
     if (binding === undefined) return [];

@@ -59,6 +59,8 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "AnalyticsEngineDataset";
     case "ratelimit":
       return "RateLimit";
+    case "secrets_store_secret":
+      return "SecretsStoreSecret";
     case "secret_text":
       return "string";
     case "plain_text":

@@ -1,0 +1,32 @@
+import { messageOf, type Log } from "../../kernel/index.ts";
+import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
+import type { BindingServices } from "../bindings/service.ts";
+import type { SecretsStore } from "./port.ts";
+
+const BODY_BYTES = 1024;
+
+/**
+ * The server side of `env.X.get()`. Without a store, which is the case in development, the values are those of the
+ * configuration.
+ */
+export function createSecretsStoreService({
+  store,
+  log,
+}: {
+  store: Pick<SecretsStore, "valueOf"> | undefined;
+  log: Log;
+}): BindingServices["secretsStore"] {
+  return {
+    async handle(request, response, { script, binding: { name, store_id, secret_name, local } }) {
+      try {
+        await readJsonBody(request, BODY_BYTES);
+        const value = store === undefined ? local : await store.valueOf(script.account ?? "", store_id, secret_name);
+        if (value === undefined) sendJson(response, 404, { error: `Secret "${secret_name}" not found` });
+        else sendJson(response, 200, { value });
+      } catch (err) {
+        log.error({ err, script: script.name, binding: name }, `secrets store: failed to read: ${messageOf(err)}`);
+        await sendError(request, response, err);
+      }
+    },
+  };
+}

@@ -10,6 +10,7 @@ export type PermissionArea =
   | "Workers Scripts"
   | "Workers Routes"
   | "Workers Tail"
+  | "Secrets Store"
   | "Workers KV Storage"
   | "Workers R2 Storage"
   | "D1"

@@ -24,6 +24,7 @@ import { emailDatasets } from "./routes/graphql/email-datasets.ts";
 import { graphqlRoutes } from "./routes/graphql/routes.ts";
 import { kvRoutes } from "./routes/kv/routes.ts";
 import { membershipRoutes } from "./routes/memberships.ts";
+import { secretsStoreRoutes } from "./routes/secrets-store/routes.ts";
 import { queuesRoutes } from "./routes/queues/routes.ts";
 import { r2Routes } from "./routes/r2/routes.ts";
 import { streamRoutes } from "./routes/stream/index.ts";
@@ -122,7 +123,7 @@ function routesOf(
     scripts,
     assets,
     tails,
-    bindings: { kv, r2, d1, queue, analytics },
+    bindings: { kv, r2, d1, queue, analytics, secretsStore },
     mail,
     stream,
     lookups,
@@ -141,6 +142,7 @@ function routesOf(
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, clock }),
     ...queuesRoutes({ queues: queue.queues, messages: queue.messages, scripts }),
+    ...secretsStoreRoutes({ store: secretsStore.store! }),
     ...d1Routes({
       list: d1.list,
       databases: d1.databases,

@@ -91,6 +91,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => (await import("./commands/queues.ts")).queuesCommands,
   },
   {
+    name: "secrets-store",
+    summary: "secrets that workers share",
+    verbs: ["store", "secret"],
+    load: async () => (await import("./commands/secrets-store.ts")).secretsStoreCommands,
+  },
+  {
     name: "zone",
     summary: "domains",
     verbs: ["create", "list", "delete", "export"],

@@ -79,6 +79,7 @@ const table: [PermissionArea, Scope, Category, read?: string, write?: string][] 
     "28f4b596e7d643029c524985477ae49a",
   ],
   ["Workers Tail", "account", "developer_platform", "05880cd1bdc24d8bae0be2136972816b"],
+  ["Secrets Store", "account", "developer_platform"],
   [
     "Workers KV Storage",
     "account",

@@ -1,0 +1,57 @@
+import { z } from "@hono/zod-openapi";
+import { SECRET_SCOPES, type SecretsStore, type SecretStore, type StoredSecret } from "../../../workers/index.ts";
+
+export interface SecretsStoreRouteDeps {
+  store: SecretsStore;
+}
+
+export const SECRETS_STORE = "/accounts/{account_id}/secrets_store";
+export const STORES = `${SECRETS_STORE}/stores`;
+export const STORE = `${STORES}/{store_id}`;
+
+export const reading = { tag: "Secrets Store", permission: "Secrets Store Read" } as const;
+export const writing = { tag: "Secrets Store", permission: "Secrets Store Write" } as const;
+
+const instant = z.iso.datetime();
+export const direction = z.enum(["asc", "desc"]).optional();
+
+export const storeShape = z.object({
+  id: z.string(),
+  account_id: z.string(),
+  name: z.string(),
+  created: instant,
+  modified: instant,
+});
+
+export const shownStore = ({ id, account, name, createdAt, modifiedAt }: SecretStore) => ({
+  id,
+  account_id: account,
+  name,
+  created: createdAt.toISOString(),
+  modified: modifiedAt.toISOString(),
+});
+
+const scope = z.enum(SECRET_SCOPES);
+
+/** Without the value, which no operation returns. */
+export const secretShape = z.object({
+  id: z.string(),
+  store_id: z.string(),
+  name: z.string(),
+  comment: z.string(),
+  scopes: z.array(scope),
+  status: z.literal("active"),
+  created: instant,
+  modified: instant,
+});
+
+export const shownSecret = ({ id, store, name, comment, scopes, createdAt, modifiedAt }: StoredSecret) => ({
+  id,
+  store_id: store,
+  name,
+  comment,
+  scopes,
+  status: "active" as const,
+  created: createdAt.toISOString(),
+  modified: modifiedAt.toISOString(),
+});

@@ -1,0 +1,91 @@
+import { z } from "@hono/zod-openapi";
+import { secretsStoreLimits } from "../../../workers/index.ts";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import {
+  direction,
+  reading,
+  SECRETS_STORE,
+  shownStore,
+  STORE,
+  STORES,
+  storeShape,
+  writing,
+  type SecretsStoreRouteDeps,
+} from "./shapes.ts";
+
+/** Creates, lists and deletes stores; the number of secrets in use. */
+export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
+  route(
+    {
+      ...reading,
+      id: "secrets-store-list",
+      method: "get",
+      path: STORES,
+      summary: "List account stores",
+      query: z.object({
+        ...pageQuery({ perPage: 20, max: 100 }),
+        order: z.enum(["name", "created", "modified"]).optional(),
+        direction,
+      }),
+      result: z.array(storeShape),
+    },
+    async ({ params, query }) => {
+      const page = pageRequest(query);
+      const order = { by: query.order, direction: query.direction };
+      return pageAnswer(await store.stores(params.account_id!, page, order), page, shownStore);
+    },
+  ),
+  route(
+    {
+      ...writing,
+      id: "secrets-store-create",
+      method: "post",
+      path: STORES,
+      summary: "Create a store",
+      body: z.object({ name: z.string() }),
+      result: storeShape,
+    },
+    async ({ params, body }) => answer(shownStore(await store.createStore(params.account_id!, body.name))),
+  ),
+  route(
+    {
+      ...reading,
+      id: "secrets-store-get-store",
+      method: "get",
+      path: STORE,
+      summary: "Get a store by ID",
+      result: storeShape,
+    },
+    async ({ params }) => answer(shownStore(await store.store(params.account_id!, params.store_id!))),
+  ),
+  route(
+    {
+      ...writing,
+      id: "secrets-store-delete-store",
+      method: "delete",
+      path: STORE,
+      summary: "Delete a store",
+      query: z.object({ force: z.enum(["true", "false"]).optional() }),
+      result: z.null(),
+    },
+    async ({ params, query }) => {
+      await store.deleteStore(params.account_id!, params.store_id!, { force: query.force === "true" });
+      return answer(null);
+    },
+  ),
+  route(
+    {
+      ...reading,
+      id: "secrets-store-quota",
+      method: "get",
+      path: `${SECRETS_STORE}/quota`,
+      summary: "View secret usage",
+      result: z.object({ secrets: z.object({ quota: z.number().int(), usage: z.number().int() }) }),
+    },
+    async ({ params }) => {
+      const { secrets: usage } = await store.count(params.account_id!);
+      return answer({ secrets: { quota: secretsStoreLimits.secretsPerAccount, usage } });
+    },
+  ),
+];

@@ -5,6 +5,7 @@ import { kvMigrations } from "./bindings/kv/index.ts";
 import { r2Migrations } from "./bindings/r2/index.ts";
 import { assetMigrations } from "./assets/store/schema.ts";
 import { queueMigrations } from "./queues/index.ts";
+import { routingMigrations } from "./routing/index.ts";
 import { secretsStoreMigrations } from "./secrets-store/index.ts";
 import { scriptsMigrations } from "./scripts/schema.ts";
 import { tailMigrations } from "./tails/index.ts";
@@ -20,4 +21,5 @@ export const workersMigrations: readonly Migration[] = [
   ...analyticsMigrations,
   ...queueMigrations,
   ...secretsStoreMigrations,
+  ...routingMigrations,
 ];

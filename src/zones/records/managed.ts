@@ -14,6 +14,8 @@ interface ManagedSet {
   locked: boolean;
   /** Shown in `meta` of each record. */
   meta?: Record<string, unknown> | undefined;
+  /** Records of users that these replace. */
+  instead?: readonly RecordDraft[];
 }
 
 /** Additions to and removals from the records of an owner. */
@@ -47,7 +49,7 @@ export interface ManagedRecords {
 
 export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecords): ManagedRecords {
   return {
-    async set(zone, { owner, records, locked, meta = null }) {
+    async set(zone, { owner, records, locked, meta = null, instead = [] }) {
       const drafts = new Map(
         records.map((request) => recordDraft(request, zone)).map((draft) => [keyOf(draft), draft]),
       );
@@ -55,6 +57,10 @@ export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecord
       return change(zone, async ({ tx, add, keep, remove }) => {
         for (const record of await decodedRecords(tx, zone.id, owner))
           if (!drafts.has(keyOf(record))) await remove(record);
+        for (const draft of instead) {
+          const there = await sameRecord(tx, zone, draft);
+          if (there?.managedBy === null) await remove(there);
+        }
         const kept: DnsRecord[] = [];
         for (const draft of drafts.values()) {
           const there = await sameRecord(tx, zone, draft);

@@ -1,0 +1,74 @@
+import { defineErrors } from "../../kernel/index.ts";
+
+/** Errors of routes and custom domains. */
+export const routingErrors = defineErrors("routing", {
+  badPattern: {
+    code: 10022,
+    http: 400,
+    message: "The route pattern {pattern} is invalid: {reason}.",
+    fix: "Write it as example.com/*, *.example.com/path or https://example.com/path*.",
+  },
+  outsideZone: {
+    code: 10022,
+    http: 400,
+    message: "The route pattern {pattern} is not in the zone {zone}.",
+    fix: "Use a host of that zone, or the zone of the host.",
+  },
+  zoneMissing: {
+    code: 10082,
+    http: 400,
+    message: "The account has no zone for {name}.",
+    fix: "Add the zone with `zone create`, or correct the name.",
+  },
+  routeExists: {
+    code: 10020,
+    http: 409,
+    permanent: true,
+    message: "A route with the pattern {pattern} already exists; it belongs to {owner}.",
+    fix: "Delete or update that route.",
+  },
+  routeMissing: {
+    code: 10009,
+    http: 404,
+    message: "The route {route} does not exist in this zone.",
+    fix: "GET /zones/{zone}/workers/routes lists the routes.",
+  },
+  routeScriptMissing: {
+    code: 10019,
+    http: 400,
+    message: "The Worker {script} of the route does not exist on your account.",
+    fix: "Deploy it first, or create the route without a script.",
+  },
+  tooManyRoutes: {
+    code: 10021,
+    http: 403,
+    message: "The {owner} already has {limit} {what}.",
+    fix: "Delete unused ones, or use patterns with wildcards.",
+  },
+  badHostname: {
+    code: 100115,
+    http: 400,
+    message: "The custom domain {hostname} is invalid: {reason}.",
+    fix: "Use a host name without wildcards, path and port, such as app.example.com.",
+  },
+  domainTaken: {
+    code: 100116,
+    http: 409,
+    permanent: true,
+    message: "The custom domain {hostname} belongs to the Worker {owner}.",
+    fix: "Detach it there first, or set override_existing_origin.",
+  },
+  recordsExist: {
+    code: 100117,
+    http: 409,
+    permanent: true,
+    message: "The zone has DNS records for {hostname}.",
+    fix: "Delete them, or set override_existing_dns_record.",
+  },
+  domainMissing: {
+    code: 100114,
+    http: 404,
+    message: "The custom domain {domain} does not exist.",
+    fix: "GET /accounts/{account}/workers/domains lists the custom domains.",
+  },
+});

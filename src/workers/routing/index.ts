@@ -1,0 +1,10 @@
+export type {
+  Domain as WorkerDomain,
+  Route as WorkerRoute,
+  RoutingZone,
+  RoutingZones,
+  WantedDomain,
+  WorkerRouting,
+} from "./port.ts";
+export { createWorkerRouting } from "./routing.ts";
+export { routingMigrations } from "./schema.ts";

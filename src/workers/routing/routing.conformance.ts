@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import type { IncomingMessage } from "node:http";
+import { describe, test, type TestContext } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { randomIds, silentLog, type UserError } from "../../kernel/index.ts";
+import { createLocalEvents, type Db } from "../../store/index.ts";
+import { createWorkerRouting, routingMigrations, type RoutingZone } from "./index.ts";
+
+const A = "a".repeat(32);
+const B = "b".repeat(32);
+const refused = (kind: string) => (error: UserError) => {
+  if (error.kind !== kind) throw error;
+  return true;
+};
+
+/** Routes and custom domains on every database engine. */
+export function routingConformance(engine: TestEngine): void {
+  async function start(t: TestContext) {
+    const scope = { after: (end: () => Promise<void>) => void t.after(end) };
+    const { db, another } = await engine.open(scope, routingMigrations);
+    const events = createLocalEvents({ log: silentLog });
+    t.after(() => events.close());
+    const zones = new Map<string, RoutingZone>();
+    for (const [id, account, name] of [
+      ["z1", A, "example.com"],
+      ["z2", A, "sub.example.com"],
+      ["z3", B, "other.example"],
+    ])
+      zones.set(id!, { id: id!, account: account!, name: name! });
+    /** Host names with DNS records of custom domains, and with other records. */
+    const published = new Map<string, readonly string[]>();
+    const conflicting = new Set<string>();
+    let isBroken = false;
+    const open = (on: Db) => {
+      const routing = createWorkerRouting({
+        db: on,
+        events,
+        zones: {
+          find: async (id) => zones.get(id),
+          enclosing: async (host) =>
+            [...zones.values()]
+              .filter(({ name }) => host === name || host.endsWith(`.${name}`))
+              .sort((a, b) => b.name.length - a.name.length)[0],
+          conflicts: async (_zone, hosts) => hosts.filter((host) => conflicting.has(host)),
+          async publish({ id }, hosts) {
+            if (isBroken) throw new Error("DNS does not work");
+            published.set(id, hosts);
+          },
+        },
+        zoneDeleted: "zone-deleted",
+        hasScript: async (_account, name) => name !== "absent",
+        schemeOf: ({ headers }) => (headers["x-forwarded-proto"] === "https" ? "https" : "http"),
+        ids: randomIds,
+        log: silentLog,
+      });
+      t.after(() => routing.close());
+      return routing;
+    };
+    const routing = open(db);
+    await routing.load();
+    const at = (url: string, from = routing) => {
+      const { host, pathname, search } = new URL(url);
+      return from.match({ headers: { host }, url: pathname + search } as IncomingMessage)?.script;
+    };
+    return {
+      ...routing,
+      at,
+      zones,
+      events,
+      published,
+      conflicting,
+      breakDns: (value: boolean) => void (isBroken = value),
+      another: async () => open(await another()),
+    };
+  }
+
+  describe("routes", () => {
+    test("of one zone have unique patterns; a route without a worker disables the others", async (t) => {
+      const { routes, at } = await start(t);
+      const { id } = await routes.create("z1", { pattern: "example.com/*", script: "one" });
+      await assert.rejects(routes.create("z1", { pattern: "EXAMPLE.com/*", script: "two" }), refused("routeExists"));
+      await assert.rejects(routes.create("z1", { pattern: "other.example/", script: "two" }), refused("outsideZone"));
+      await assert.rejects(routes.create("z9", { pattern: "example.com/", script: "two" }), refused("zoneMissing"));
+      await assert.rejects(
+        routes.create("z1", { pattern: "example.com/x", script: "absent" }),
+        refused("routeScriptMissing"),
+      );
+      const off = await routes.create("z1", { pattern: "example.com/off*", script: undefined });
+      assert.deepEqual([at("http://example.com/a?b"), at("http://example.com:8787/off/x")], ["one", undefined]);
+      assert.equal(at("http://www.example.com/"), undefined);
+      await routes.update("z1", off.id, { pattern: "*example.com/*", script: "two" });
+      assert.deepEqual([at("http://www.example.com/"), at("http://example.com/off")], ["two", "one"]);
+      await assert.rejects(
+        routes.update("z1", off.id, { pattern: "example.com/*", script: "two" }),
+        refused("routeExists"),
+      );
+      await routes.delete("z1", id);
+      assert.equal(at("http://example.com/"), "two");
+      await assert.rejects(routes.delete("z1", id), refused("routeMissing"));
+      await assert.rejects(routes.get("z2", off.id), refused("routeMissing"));
+    });
+
+    test("of a worker are replaced completely or not at all", async (t) => {
+      const { routes, at } = await start(t);
+      await routes.create("z1", { pattern: "example.com/theirs", script: "other" });
+      const set = await routes.replace(A, "one", [{ pattern: "example.com/a" }, { pattern: "x.sub.example.com/*" }]);
+      assert.deepEqual(
+        set.map(({ pattern, zoneName }) => [pattern, zoneName]),
+        [
+          ["example.com/a", "example.com"],
+          ["x.sub.example.com/*", "sub.example.com"],
+        ],
+      );
+      for (const [wanted, kind] of [
+        [{ pattern: "example.com/theirs" }, "routeExists"],
+        [{ pattern: "other.example/*" }, "zoneMissing"],
+        [{ pattern: "example.com/*", zoneName: "sub.example.com" }, "zoneMissing"],
+        [{ pattern: "example.com/*", zoneId: "z3" }, "zoneMissing"],
+        [{ pattern: "nowhere.example/*" }, "zoneMissing"],
+        [{ pattern: "*" }, "badPattern"],
+      ] as const)
+        await assert.rejects(routes.replace(A, "one", [{ pattern: "example.com/b" }, wanted]), refused(kind), kind);
+      assert.deepEqual(await routes.ofScript(A, "one"), set);
+      const again = await routes.replace(A, "one", [{ pattern: "example.com/c" }, { pattern: "example.com/a" }]);
+      assert.equal(again.find(({ pattern }) => pattern === "example.com/a")?.id, set[0]!.id);
+      assert.deepEqual([at("http://x.sub.example.com/"), at("http://example.com/c")], [undefined, "one"]);
+      assert.deepEqual(await routes.replace(A, "one", []), []);
+      assert.equal(at("http://example.com/theirs"), "other");
+    });
+
+    test("at most a thousand belong to a zone", async (t) => {
+      const { routes } = await start(t);
+      const many = Array.from({ length: 1000 }, (_, i) => ({ pattern: `example.com/${i}` }));
+      await routes.replace(A, "one", many);
+      await assert.rejects(routes.create("z1", { pattern: "example.com/x", script: "one" }), refused("tooManyRoutes"));
+      await assert.rejects(routes.replace(A, "one", [...many, { pattern: "example.com/x" }]), refused("tooManyRoutes"));
+      assert.equal((await routes.list("z1")).length, 1000);
+    });
+
+    test("apply in every process, and end with their zone", async (t) => {
+      const { routes, domains, zones, events, at, another } = await start(t);
+      const second = await another();
+      await routes.create("z1", { pattern: "example.com/*", script: "one" });
+      await domains.attach(A, "two", { hostname: "www.example.com" });
+      await second.load();
+      assert.deepEqual([at("http://example.com/", second), at("http://www.example.com/", second)], ["one", "two"]);
+      zones.delete("z1");
+      events.publish("zone-deleted", "z1");
+      while (at("http://example.com/") !== undefined) await new Promise((resolve) => void setImmediate(resolve));
+      assert.deepEqual(await routes.list("z1"), []);
+      assert.deepEqual(await domains.list(A), []);
+    });
+
+    test("of a deleted zone are deleted at start", async (t) => {
+      const { routes, zones, load, at } = await start(t);
+      await routes.create("z1", { pattern: "example.com/*", script: "one" });
+      zones.delete("z1");
+      await load();
+      assert.equal(at("http://example.com/"), undefined);
+      assert.deepEqual(await routes.list("z1"), []);
+    });
+  });
+
+  describe("custom domains", () => {
+    test("have DNS records, move between workers of an account, and are followed by routes", async (t) => {
+      const { routes, domains, at, published, removeScript } = await start(t);
+      const made = await domains.attach(A, "one", { hostname: "App.Example.com." });
+      assert.deepEqual([made.hostname, made.zone, made.enabled], ["app.example.com", "z1", true]);
+      assert.deepEqual(published.get("z1"), ["app.example.com"]);
+      assert.equal(at("http://app.example.com/any?x"), "one");
+      const moved = await domains.attach(A, "two", { hostname: "app.example.com" });
+      assert.deepEqual([moved.id, at("http://app.example.com/")], [made.id, "two"]);
+      await routes.create("z1", { pattern: "app.example.com/api/*", script: "api" });
+      await routes.create("z1", { pattern: "app.example.com/plain*", script: undefined });
+      assert.deepEqual(
+        ["/api/x", "/plain", "/"].map((path) => at(`http://app.example.com${path}`)),
+        ["api", "two", "two"],
+      );
+      await removeScript(A, "two");
+      assert.deepEqual(
+        [await domains.list(A), published.get("z1"), at("http://app.example.com/")],
+        [[], [], undefined],
+      );
+      await removeScript(A, "api");
+      assert.equal(at("http://app.example.com/api/x"), undefined);
+    });
+
+    test("of a worker are replaced with their records completely or not at all", async (t) => {
+      const { domains, published, conflicting, breakDns, at } = await start(t);
+      const no = { origins: false, records: false };
+      await domains.replace(
+        A,
+        "one",
+        [{ hostname: "a.example.com" }, { hostname: "b.sub.example.com", enabled: false }],
+        no,
+      );
+      assert.deepEqual([published.get("z1"), published.get("z2")], [["a.example.com"], []]);
+      assert.equal(at("http://b.sub.example.com/"), undefined);
+      const before = await domains.list(A);
+      await domains.attach(A, "two", { hostname: "two.example.com" });
+      conflicting.add("used.example.com");
+      const c = { hostname: "c.example.com" };
+      for (const [wanted, kind] of [
+        [{ hostname: "two.example.com" }, "domainTaken"],
+        [{ hostname: "used.example.com" }, "recordsExist"],
+        [{ hostname: "x.other.example" }, "zoneMissing"],
+        [{ hostname: "*.example.com" }, "badHostname"],
+        [c, "badHostname"],
+      ] as const) {
+        await assert.rejects(domains.replace(A, "one", [c, wanted], no), refused(kind), kind);
+        await assert.rejects(domains.validate(A, "new", [c, wanted], no), refused(kind), kind);
+      }
+      breakDns(true);
+      await assert.rejects(domains.replace(A, "one", [c], no), /DNS does not work/);
+      breakDns(false);
+      assert.deepEqual(await domains.list(A, { script: "one" }), before);
+      assert.equal(at("http://c.example.com/"), undefined);
+      const all = [c, { hostname: "two.example.com" }, { hostname: "used.example.com" }];
+      await domains.replace(A, "one", all, { origins: true, records: true });
+      assert.deepEqual(await domains.hostnames(10), ["c.example.com", "two.example.com", "used.example.com"]);
+      assert.deepEqual([...published.get("z1")!].sort(), await domains.hostnames(10));
+      assert.deepEqual(published.get("z2"), []);
+    });
+
+    test("belong to the account that has the zone", async (t) => {
+      const { domains } = await start(t);
+      const { id } = await domains.attach(B, "one", { hostname: "other.example" });
+      await assert.rejects(domains.get(A, id), refused("domainMissing"));
+      await assert.rejects(domains.detach(A, id), refused("domainMissing"));
+      await assert.rejects(domains.attach(A, "one", { hostname: "other.example" }), refused("zoneMissing"));
+      await assert.rejects(domains.attach(B, "absent", { hostname: "x.other.example" }), refused("routeScriptMissing"));
+      await domains.detach(B, id);
+      assert.deepEqual(await domains.list(B), []);
+    });
+  });
+}

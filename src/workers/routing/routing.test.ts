@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { routingConformance } from "./routing.conformance.ts";
+
+onEveryDatabase(routingConformance);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { destinationOf, namesTwoHosts, workerParent } from "./platform-host.ts";
+import { destinationOf, mayBeRouted, namesTwoHosts, workerParent, type HostNames } from "./platform-host.ts";
 
 const DOMAIN = "workers.example.com";
 
@@ -121,4 +121,23 @@ test("rejects a request that specifies two different hosts", () => {
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "Host", "hOST", "a"]), true);
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "host", "X-Host", "b"]), false);
   assert.equal(namesTwoHosts([]), false);
+});
+
+test("a route may apply to a host that the server itself does not use", () => {
+  const cases: [hosts: Partial<HostNames>, host: string, expected: boolean][] = [
+    [{}, "shop.example", true],
+    [{}, "inbox.acme.workers.example.com", false],
+    [{ publicUrl: "https://api.example.com:8443" }, "API.example.com:8443", false],
+    [{ publicUrl: "https://api.example.com" }, "shop.example", true],
+    [{ platformHosts: ["api.example.com"] }, "api.example.com", false],
+    [{ platformHosts: ["api.example.com"] }, "shop.example", true],
+    [{ uploadHost: "up.example.com" }, "up.example.com", false],
+    [{ videoDomain: "video.example.com" }, "customer-1.video.example.com", false],
+  ];
+  for (const [more, host, expected] of cases) {
+    const hosts = { domain: DOMAIN, ...more };
+    assert.equal(mayBeRouted(destinationOf("/a", host, hosts), host, hosts), expected, host);
+  }
+  const path = destinationOf("/workers/inbox/a", "shop.example", { domain: DOMAIN });
+  assert.equal(mayBeRouted(path, "shop.example", { domain: DOMAIN }), true);
 });

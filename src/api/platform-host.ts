@@ -1,5 +1,9 @@
+import type { ScriptRef } from "../workers/index.ts";
+
 /** The target of a request, determined from its host and path. */
 export type Destination =
+  /** By a route or a custom domain. */
+  | { kind: "routed"; script: string; ref: ScriptRef; url: string }
   | { kind: "worker"; label: string; script: string; url: string }
   | { kind: "default-account-worker"; script: string; url: string }
   | { kind: "video" }
@@ -19,6 +23,8 @@ export interface HostNames {
   platformHosts?: readonly string[];
   /** Whether the platform hosts also serve workers at `/workers/<script>/…`. Default true. */
   byPath?: boolean;
+  /** The URL of the platform: its host is never that of a route. */
+  publicUrl?: string;
 }
 
 const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
@@ -44,6 +50,17 @@ export function destinationOf(
   const [, script, path = "/", query = ""] = (byPath && url.startsWith("/workers/") && WORKERS_PATH.exec(url)) || [];
   if (script !== undefined) return { kind: "default-account-worker", script: decoded(script), url: path + query };
   return { kind: "platform", path: pathOf(url) };
+}
+
+/** True if a route or a custom domain may apply: the server itself has no use for the host, or it has no own hosts. */
+export function mayBeRouted(
+  { kind }: Destination,
+  host: string | undefined,
+  { platformHosts = [], publicUrl = "" }: HostNames,
+): boolean {
+  if (kind === "unknown") return true;
+  if (kind !== "platform" && kind !== "default-account-worker") return false;
+  return platformHosts.length === 0 && (publicUrl === "" || new URL(publicUrl).hostname !== hostName(host));
 }
 
 function pathOf(url: string): string {

@@ -11,7 +11,7 @@ import { API_BASE } from "./base.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
-import { destinationOf, namesTwoHosts, type Destination, type HostNames } from "./platform-host.ts";
+import { destinationOf, mayBeRouted, namesTwoHosts, type Destination, type HostNames } from "./platform-host.ts";
 
 export interface PlatformHttpOptions {
   /** Absent: this process does not serve the API. */
@@ -20,6 +20,8 @@ export interface PlatformHttpOptions {
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
+    /** The worker at a route or custom domain. */
+    route?(request: IncomingMessage): ScriptRef | undefined;
     /** The label of the account whose workers are also reachable under /workers/<script>/. */
     defaultLabel(): Promise<string | undefined>;
   };
@@ -100,9 +102,15 @@ export function createPlatformHttp({
   const servers: { server: Server; unused: ReturnType<typeof trackUnused> }[] = [];
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
-  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, hosts);
+  function pick(request: IncomingMessage): Destination {
+    const { host } = request.headers;
+    const usual = destinationOf(request.url!, host, hosts);
+    const ref = mayBeRouted(usual, host, hosts) ? workers?.route?.(request) : undefined;
+    return ref === undefined ? usual : { kind: "routed", script: ref.script, ref, url: request.url! };
+  }
 
   async function refOf(destination: Extract<Destination, { script: string }>): Promise<ScriptRef | undefined> {
+    if (destination.kind === "routed") return destination.ref;
     if (workers === undefined) return undefined;
     const label = destination.kind === "worker" ? destination.label : await workers.defaultLabel();
     return label === undefined ? undefined : workers.bySubdomain(label, destination.script);

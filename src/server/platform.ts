@@ -1,9 +1,11 @@
+import type { IncomingMessage } from "node:http";
 import { createAccounts, type AccountsModule } from "../accounts/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createWorkers, type Bindings, type WorkerRuntime, type Workers } from "../workers/index.ts";
-import { createZones, type Zones } from "../zones/index.ts";
+import { createZones, ZONE_DELETED, type Zones } from "../zones/index.ts";
+import { createRoutingZones, publicHostOf } from "./routing-zones.ts";
 
 /** The modules behind the API, regardless of this process's roles. */
 export interface Platform extends Workers {
@@ -19,6 +21,8 @@ interface PlatformDeps {
   secrets: Secrets;
   runtime: WorkerRuntime;
   settings: Settings;
+  /** The scheme of a request, as seen by the client. */
+  schemeOf(request: IncomingMessage): "http" | "https";
   /** True if this process runs cron triggers and delivers queue messages. */
   scheduled: boolean;
   /**
@@ -29,7 +33,7 @@ interface PlatformDeps {
 }
 
 export function composePlatform(
-  { store, bindings, secrets, runtime, settings, scheduled, otherContents }: PlatformDeps,
+  { store, bindings, secrets, runtime, settings, schemeOf, scheduled, otherContents }: PlatformDeps,
   basics: Basics,
 ): Platform {
   const { db, events } = store;
@@ -39,7 +43,21 @@ export function composePlatform(
   const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });
   lifecycle.onStop("zones", () => zones.close());
   const scriptBytes = settings.workers.script_mb * 1024 * 1024;
-  const workers = createWorkers({ store, bindings, secrets, runtime, accounts, scriptBytes, scheduled }, basics);
+  const workers = createWorkers(
+    {
+      store,
+      bindings,
+      secrets,
+      runtime,
+      accounts,
+      zones: createRoutingZones({ zones, webHost: publicHostOf(settings.http.public_url) }),
+      zoneDeleted: ZONE_DELETED,
+      schemeOf,
+      scriptBytes,
+      scheduled,
+    },
+    basics,
+  );
 
   async function contentsOf(account: string): Promise<string | undefined> {
     const one = { page: 1, perPage: 1 };

@@ -21,6 +21,7 @@ import { checkStorageIdentity } from "./storage-identity.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
+import { customDomainHosts } from "./custom-domain-hosts.ts";
 import { composePlatform, type Platform } from "./platform.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
@@ -72,18 +73,20 @@ export async function openModules(
   });
   const own = ownAddressesOf(settings);
   // Workers send mail and use videos, while mail and video deliver events to workers. Set before any worker runs.
-  const late: { mail?: Mail; stream?: Stream; calls?: Platform["live"]["calls"] } = {};
+  const late: { mail?: Mail; stream?: Stream; platform?: Platform } = {};
   const runtime = createWorkerRuntime(
     {
       bindings,
       sendEmail: () => late.mail!.binding,
       stream: () => late.stream!.binding,
-      calls: () => late.calls!,
+      calls: () => late.platform!.live.calls,
       settings,
       dataDirectory: dataDir,
       egress: serveEgress(settings, own),
       client,
-      siteOf: siteIn(settings.workers.domain),
+      siteOf: (request, script) =>
+        // The hosts of a route or a custom domain belong to the account of the worker.
+        late.platform!.routing.isRouted(request) ? undefined : siteIn(settings.workers.domain)(request, script),
       ...(limits?.runtime && { limits: limits.runtime }),
     },
     basics,
@@ -95,12 +98,14 @@ export async function openModules(
       secrets,
       runtime,
       settings,
+      schemeOf: address.scheme,
       scheduled: roles.has("workers"),
       otherContents: (account) => late.stream!.contents(account),
     },
     basics,
   );
-  late.calls = platform.live.calls;
+  late.platform = platform;
+  await platform.routing.load();
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const dns = createDns(
@@ -133,7 +138,10 @@ export async function openModules(
       settings,
       metrics,
       texts: dns.texts,
-      alsoFor: mail.mtaSts.hosts,
+      alsoFor: async () => [
+        ...(await mail.mtaSts.hosts()),
+        ...(await customDomainHosts({ domains: platform.routing.domains, settings, lookups: dns.lookups })),
+      ],
     },
     basics,
   );

@@ -57,6 +57,7 @@ export {
   type R2Object,
 } from "./bindings/r2/index.ts";
 export * from "./queues/index.ts";
+export * from "./routing/index.ts";
 export * from "./secrets-store/index.ts";
 export * from "./project/index.ts";
 export { createScripts } from "./scripts/scripts.ts";

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
 import { every } from "../kernel/every.ts";
 import type { Basics } from "../kernel/index.ts";
@@ -6,6 +7,7 @@ import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createLiveWorkers } from "./live/live.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
+import { createWorkerRouting, type RoutingZones, type WorkerRouting } from "./routing/index.ts";
 import { createSchedules } from "./schedules/schedules.ts";
 import type { LiveVersions } from "./scripts/live-versions.ts";
 import type { LiveWorkers } from "./scripts/port.ts";
@@ -20,6 +22,12 @@ interface WorkersOptions {
   secrets: Secrets;
   runtime: WorkerRuntime;
   accounts: Pick<AccountsModule, "nameOf" | "stillValid" | "onChanged">;
+  /** The zones in which workers have routes and custom domains. */
+  zones: RoutingZones;
+  /** The event that a zone was deleted. */
+  zoneDeleted: string;
+  /** The scheme of a request, as seen by the client. */
+  schemeOf(request: IncomingMessage): "http" | "https";
   /** Maximum size of an uploaded script with its modules, in bytes. */
   scriptBytes: number;
   /** True if this process runs cron triggers and delivers queue messages. */
@@ -32,6 +40,8 @@ export interface Workers {
   live: LiveWorkers & LiveVersions;
   tails: Tails;
   assets: AssetUploads;
+  /** Call `load` before the first request. */
+  routing: WorkerRouting;
 }
 
 export function createWorkers(
@@ -41,6 +51,9 @@ export function createWorkers(
     secrets,
     runtime,
     accounts,
+    zones,
+    zoneDeleted,
+    schemeOf,
     scriptBytes,
     scheduled,
   }: WorkersOptions,
@@ -96,6 +109,17 @@ export function createWorkers(
     accountName: accounts.nameOf,
     limits: { scriptBytes },
   });
+  const routing = createWorkerRouting({
+    db,
+    events,
+    zones,
+    zoneDeleted,
+    hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
+    schemeOf,
+    ids,
+    log,
+  });
+  lifecycle.onStop("worker routes", () => routing.close());
   if (scheduled) {
     const schedules = createSchedules({ db, jobs, live, clock, log });
     lifecycle.onStop("schedules", () => schedules.close());
@@ -114,10 +138,12 @@ export function createWorkers(
         await scripts.delete(account, name);
         await tails.deleteAll(account, name);
         await bindings.queue.queues.removeConsumersOf(account, name);
+        await routing.removeScript(account, name);
       },
     },
     live,
     tails,
     assets,
+    routing,
   };
 }

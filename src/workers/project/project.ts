@@ -6,6 +6,7 @@ import type { BuildCommand } from "./bundle/build-command.ts";
 import type { ProjectAssets } from "./config/assets.ts";
 import type { MissingBinding } from "./config/missing-bindings.ts";
 import type { QueueConsumerConfig } from "./config/queue-consumers.ts";
+import type { ProjectRoutes } from "./config/routes.ts";
 import type { ModuleRule } from "./config/rules.ts";
 
 /** A worker's configuration file, read and validated, for one environment. Every path is absolute. */
@@ -70,6 +71,7 @@ export interface BuildSettings {
 /** Settings used only by a server. Undefined: not in the file, so the server keeps its own. */
 export interface DeploySettings {
   accountId: string | undefined;
+  routes: ProjectRoutes | undefined;
   /** Reachable at its own hostname. */
   workersDev: boolean | undefined;
   previewUrls: boolean | undefined;

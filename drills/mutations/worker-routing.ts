@@ -1,0 +1,64 @@
+import type { Mutation } from "./mutation.ts";
+
+export const mutations: Mutation[] = [
+  {
+    file: "src/workers/routing/matcher.ts",
+    from: "find(exact.get(host), true) ?? find(wild.get(host), true)",
+    to: "find(wild.get(host), true) ?? find(exact.get(host), true)",
+    test: "src/workers/routing/pattern.test.ts",
+  },
+  {
+    file: "src/workers/routing/matcher.ts",
+    from: "b.path.length - a.path.length ||",
+    to: "",
+    test: "src/workers/routing/pattern.test.ts",
+  },
+  {
+    file: "src/workers/routing/zone-lookup.ts",
+    from: "zone?.account !== account || ",
+    to: "zone === undefined || ",
+    test: "src/workers/routing/routing.test.ts",
+  },
+  {
+    file: "src/workers/routing/domains.ts",
+    from: "await table.change(restored, added);",
+    to: "",
+    test: "src/workers/routing/routing.test.ts",
+  },
+  {
+    file: "src/api/platform-host.ts",
+    from: "return platformHosts.length === 0 &&",
+    to: "return",
+    test: "src/api/platform-host.test.ts",
+  },
+  {
+    file: "src/workers/secrets-store/secrets-store.ts",
+    from: 'scopesOf(row).includes("workers")',
+    to: "true",
+    test: "src/workers/secrets-store/secrets-store.test.ts",
+  },
+  {
+    file: "src/workers/secrets-store/secrets-store.ts",
+    from: "value: vault.seal(value, contextOf({ account_id: account, id })),",
+    to: "value,",
+    test: "src/workers/secrets-store/secrets-store.test.ts",
+  },
+  {
+    file: "src/workers/tails/consumers/consumers.ts",
+    from: "if (consumer === script || origins.includes(consumer)) continue;",
+    to: "",
+    test: "src/workers/tails/consumers/consumers.test.ts",
+  },
+  {
+    file: "src/workers/tails/consumers/line.ts",
+    from: "waiting.length >= limits.queueItems || ",
+    to: "",
+    test: "src/workers/tails/consumers/consumers.test.ts",
+  },
+  {
+    file: "src/workers/runtime/capnp.ts",
+    from: ' || source.includes("diagnostics_channel")',
+    to: "",
+    test: "src/workers/tails/consumers/consumers.workerd.test.ts",
+  },
+];

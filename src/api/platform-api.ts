@@ -5,7 +5,7 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Mail } from "../mail/index.ts";
 import type { Stream } from "../stream/index.ts";
-import type { AssetUploads, Bindings, Scripts, Tails } from "../workers/index.ts";
+import type { AssetUploads, Bindings, Scripts, Tails, WorkerRouting } from "../workers/index.ts";
 import type { Lookups, Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
@@ -42,6 +42,7 @@ interface PlatformModules {
   scripts: Scripts;
   assets: AssetUploads;
   tails: Tails;
+  routing: WorkerRouting;
   bindings: Bindings;
   mail: Mail;
   stream: Pick<Stream, "services" | "upload">;
@@ -123,6 +124,7 @@ function routesOf(
     scripts,
     assets,
     tails,
+    routing,
     bindings: { kv, r2, d1, queue, analytics, secretsStore },
     mail,
     stream,
@@ -137,7 +139,7 @@ function routesOf(
     ...membershipRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
-    ...workerRoutes({ scripts, assets, urlOf: workerUrl }),
+    ...workerRoutes({ scripts, assets, routing, urlOf: workerUrl }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, clock }),

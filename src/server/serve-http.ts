@@ -29,11 +29,11 @@ export function createServeHttp(
   basics: Basics,
 ): PlatformHttp {
   const { platform, bindings, certificates, dns, mail, stream, metrics } = modules;
-  const { accounts, zones, scripts, assets, tails, live } = platform;
+  const { accounts, zones, scripts, assets, tails, live, routing } = platform;
   const { clock, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const { wellKnown, ...platformApi } = createPlatformApi(
-    { accounts, zones, scripts, assets, tails, bindings, mail, stream, lookups: dns.lookups, metrics },
+    { accounts, zones, scripts, assets, tails, routing, bindings, mail, stream, lookups: dns.lookups, metrics },
     {
       settings,
       version,
@@ -46,6 +46,7 @@ export function createServeHttp(
   const workers = {
     live,
     bySubdomain: scripts.bySubdomain,
+    route: routing.match,
     defaultLabel: async () => account && scripts.subdomain(account.id),
   };
   const pages = createProbes({
@@ -68,6 +69,7 @@ export function createServeHttp(
       videoDomain: settings.stream.delivery_domain,
       uploadHost: settings.stream.upload_host,
       platformHosts: settings.api.hosts,
+      publicUrl: settings.http.public_url,
       byPath: settings.workers.by_path,
     },
     pages,

@@ -5,6 +5,7 @@ import { setAddresses } from "../deploy/addresses.ts";
 import { setConsumers } from "../deploy/consumers.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
+import { checkRoutes, setRoutes, shownRoutes } from "../deploy/routes.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
@@ -45,6 +46,7 @@ start changes nothing. Secrets on the server are kept.`,
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
       const prepared = await prepare(project, values, secrets ?? [], context);
+      await checkRoutes(connection, project);
       const assets = prepared.assets && (await uploadAssets(connection, prepared.assets));
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
       const uploaded = await api.result<{
@@ -58,10 +60,13 @@ start changes nothing. Secrets on the server are kept.`,
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
       progress.step("configuring addresses and triggers");
-      const { crons, workersDev = true, previewUrls } = project.deploy;
+      const routes = shownRoutes(project);
+      // A worker with hosts of its own has no other URL unless the configuration says so.
+      const { crons, workersDev = routes.length === 0, previewUrls } = project.deploy;
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined)
         await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
+      await setRoutes(connection, project);
       await setConsumers(connection, project.queueConsumers);
       // Without configured addresses, existing rules are left unchanged: they may have been created manually.
       const routed =
@@ -84,6 +89,7 @@ start changes nothing. Secrets on the server are kept.`,
         mail: mail ?? null,
         first: secrets === undefined,
         ...sizes(prepared),
+        ...(routes.length > 0 && { routes }),
         crons: crons ?? null,
         ...(project.queueConsumers.length > 0 && { consumes: project.queueConsumers.map(({ queue }) => queue) }),
         ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }),
@@ -101,6 +107,7 @@ start changes nothing. Secrets on the server are kept.`,
             ["started in", `${uploaded.startup_time_ms} ms`],
             ["version", result.version_id],
             ["address", isReachable ? url : undefined],
+            ["routes", routes.join(", ") || undefined],
             ["mail to", mailTo === "" ? undefined : mailTo],
             ["consumes", project.queueConsumers.map(({ queue }) => queue).join(", ") || undefined],
             ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")],

@@ -179,6 +179,37 @@ test("options override the configuration: name, variables, kept variables, the a
   }
 });
 
+test("routes and custom domains are checked before the upload, and set after it", async (t) => {
+  const routes = ["a.example/*", { pattern: "a.example", custom_domain: true, zone_name: "a.example" }];
+  const cwd = await folderWith(t, files({ routes, tail_consumers: [{ service: "logs" }] }));
+  const empty = { [`PUT ${SCRIPT}/routes`]: { result: [] }, [`PUT ${SCRIPT}/domains/records`]: { result: [] } };
+  const api = await start(t, empty);
+  const ran = await runCli(["deploy", "--json"], { cwd, api });
+  assert.deepEqual([ran.code, ran.json.routes], [0, ["a.example", "a.example/*"]]);
+  const sets = [`PUT ${SCRIPT}/routes`, `PUT ${SCRIPT}/domains/records`];
+  assert.deepEqual(
+    api.calls().filter((call) => call.startsWith("PUT")),
+    [...sets, `PUT ${SCRIPT}`, ...sets],
+  );
+  assert.deepEqual(
+    api.seen
+      .filter(({ path }) => path.includes("/routes") || path.includes("/domains"))
+      .map(({ path }) => path.split("?")[1]),
+    ["validate=true", "validate=true", undefined, undefined],
+  );
+  assert.deepEqual(api.bodies(sets[0]!)[1], [{ pattern: "a.example/*" }]);
+  assert.deepEqual(api.bodies(sets[1]!)[1], { origins: [{ hostname: "a.example", zone_name: "a.example" }] });
+  // A worker with hosts of its own has no other URL by default.
+  assert.deepEqual(api.bodies(`POST ${SCRIPT}/subdomain`), [{ enabled: false }]);
+  const taken = {
+    status: 409,
+    errors: [{ code: 10020, message: "A route with the pattern a.example/* already exists." }],
+  };
+  const refusing = await start(t, { ...empty, [`PUT ${SCRIPT}/routes`]: taken });
+  assert.equal((await runCli(["deploy"], { cwd, api: refusing })).code, 1);
+  assert.deepEqual(refusing.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}/routes`]);
+});
+
 test("a dry run sends no requests and warns of undeclared names as dev does", async (t) => {
   const cwd = await folderWith(t, {
     ...files(),

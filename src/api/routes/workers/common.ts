@@ -1,4 +1,4 @@
-import type { AssetUploads, Script, Scripts, Version } from "../../../workers/index.ts";
+import type { AssetUploads, Script, Scripts, Version, WorkerRouting } from "../../../workers/index.ts";
 import { workerErrors } from "../../../workers/index.ts";
 import type { PageRequest, Page } from "../../../kernel/index.ts";
 import { workerRouteErrors } from "./errors.ts";
@@ -6,6 +6,7 @@ import { workerRouteErrors } from "./errors.ts";
 export interface WorkerRoutesDeps {
   scripts: Scripts;
   assets: AssetUploads;
+  routing: Pick<WorkerRouting, "routes" | "domains">;
   /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }

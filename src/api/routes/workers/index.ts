@@ -2,10 +2,12 @@ import type { Route } from "../../operation.ts";
 import type { WorkerRoutesDeps } from "./common.ts";
 import { assetRoutes } from "./assets.ts";
 import { contentRoutes } from "./content.ts";
+import { domainRoutes } from "./domains.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { unsupportedRoutes } from "./not-offered.ts";
 import { recordRoutes } from "./records.ts";
 import { recordVersionRoutes } from "./record-versions.ts";
+import { routeRoutes } from "./routes.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { scriptRoutes } from "./scripts.ts";
 import { secretRoutes } from "./secrets.ts";
@@ -28,5 +30,7 @@ export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...scheduleRoutes(deps),
   ...recordRoutes(deps),
   ...recordVersionRoutes(deps),
+  ...routeRoutes(deps),
+  ...domainRoutes(deps),
   ...unsupportedRoutes(),
 ];

@@ -76,7 +76,11 @@ test("the SDK pages through deployments until a page is empty", async (t) => {
 });
 
 test("every operation has a unique id and a description", () => {
-  const routes = workerRoutes({ scripts: undefined as never, assets: undefined as never });
+  const routes = workerRoutes({
+    scripts: undefined as never,
+    assets: undefined as never,
+    routing: { routes: undefined as never, domains: undefined as never },
+  });
   const ids = routes.map(({ operation }) => operation.id);
   assert.deepEqual(
     ids.filter((id, index) => ids.indexOf(id) !== index),

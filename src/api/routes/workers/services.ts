@@ -103,9 +103,21 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: `${WORKERS}/tails/by-consumer/{consumer_name}`,
       summary: "List Workers whose logs a Worker consumes",
       ...reading,
-      result: z.array(z.unknown()).max(0),
+      result: z.array(z.looseObject({ script: z.string() })),
     },
-    async () => answer([]),
+    async ({ params }) => {
+      const { items } = await scripts.list(params.account_id!);
+      const producers = items.filter(({ tailConsumers }) =>
+        tailConsumers.some(({ service }) => service === params.consumer_name),
+      );
+      return answer(
+        producers.map(({ name }) => ({
+          consumer: { service: params.consumer_name! },
+          producer: { service: name },
+          script: name,
+        })),
+      );
+    },
   ),
 ];
 

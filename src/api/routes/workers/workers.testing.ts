@@ -10,9 +10,12 @@ import {
   createLiveWorkers,
   createRuntime,
   createScripts,
+  createWorkerRouting,
   devEgress,
+  routingMigrations,
   scriptsMigrations,
   type BindingTargets,
+  type RoutingZone,
   type Scripts,
 } from "../../../workers/index.ts";
 import { startApi, TEST_ACCOUNT, type TestAnswer, type TestApi } from "../../api.testing.ts";
@@ -31,6 +34,9 @@ const targets: BindingTargets = {
   storedSecret: async (_account, _store, name) => name !== "missing",
 };
 
+/** The only zone in these tests. */
+export const ZONE: RoutingZone = { id: "b".repeat(32), account: TEST_ACCOUNT, name: "example.com" };
+
 export interface WorkersApi extends TestApi {
   scripts: Scripts;
   /** Sends a request that must succeed, and returns its result. */
@@ -45,7 +51,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
   const db = await openSqlite({ path: join(folder, "test.db") });
   scope.after(() => db.close());
-  await migrate(db, [...scriptsMigrations, ...assetMigrations]);
+  await migrate(db, [...scriptsMigrations, ...assetMigrations, ...routingMigrations]);
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const secrets = createSecrets({ keys: [randomBytes(32)] });
   const events = createLocalEvents({ log: silentLog });
@@ -73,8 +79,29 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   scope.after(() => live.close());
   const scripts = createScripts({ db, objects, secrets, events, live, targets, accountName: async () => "Acme" });
   const assets = createAssets({ db, objects, secrets, clock: systemClock, ids: randomIds });
+  const routing = createWorkerRouting({
+    db,
+    events,
+    zones: {
+      find: async (id) => (id === ZONE.id ? ZONE : undefined),
+      enclosing: async (host) => (host.endsWith(ZONE.name) ? ZONE : undefined),
+      conflicts: async (_zone, hosts) => hosts.filter((host) => host.startsWith("used.")),
+      async publish() {},
+    },
+    zoneDeleted: "zone-deleted",
+    hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
+    schemeOf: () => "http",
+    ids: randomIds,
+    log: silentLog,
+  });
+  scope.after(() => routing.close());
   const api = await startApi(scope, {
-    routes: workerRoutes({ scripts, assets, urlOf: (label, script) => `http://${script}.${label}.workers.test` }),
+    routes: workerRoutes({
+      scripts,
+      assets,
+      routing,
+      urlOf: (label, script) => `http://${script}.${label}.workers.test`,
+    }),
   });
 
   return {

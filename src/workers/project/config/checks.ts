@@ -11,6 +11,7 @@ import type { Purpose } from "./bindings.ts";
 import { NEWEST_COMPATIBILITY_DATE, isoDate, classifyCompatibilityDate } from "./compatibility.ts";
 import { type EnvironmentView, isEmpty } from "./environment.ts";
 import { checkAssets } from "./assets.ts";
+import { checkRoutes } from "./routes.ts";
 import { checkUnsupported } from "./missing-bindings.ts";
 
 /**
@@ -28,6 +29,7 @@ export function checkAcrossFields(
     ...checkDate(document, view, now),
     ...checkUnsupported(document, view, { purpose, allowMissing }),
     ...checkSendEmail(document),
+    ...checkRoutes(document, view),
     ...checkUniqueNames(document, view),
     ...checkConsumers(document, view),
     ...checkWithoutEffect(document, view, purpose),

@@ -43,6 +43,7 @@ test("read for a deploy: server ids, no local secrets, server-only fields", asyn
   ]);
   assert.deepEqual(project.deploy, {
     accountId: "acc",
+    routes: undefined,
     workersDev: false,
     previewUrls: undefined,
     keepVars: true,

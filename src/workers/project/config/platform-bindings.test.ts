@@ -11,13 +11,14 @@ import { readProject } from "./read.ts";
 
 const clock = createManualClock(Date.parse("2026-11-20T12:00:00Z"));
 
-async function read(t: TestContext, fields: object) {
+async function read(t: TestContext, fields: object, devVars?: string) {
   const root = await mkdtemp(join(tmpdir(), "reelpost-bindings-"));
   t.after(() => rm(root, { recursive: true, force: true }));
   await mkdir(join(root, "src"));
   await writeFile(join(root, "src/index.ts"), "export default {}");
   const base = { name: "w", main: "src/index.ts", compatibility_date: "2026-10-01" };
   await writeFile(join(root, "wrangler.json"), JSON.stringify({ ...base, ...fields }));
+  if (devVars !== undefined) await writeFile(join(root, ".dev.vars"), devVars);
   return readProject({ cwd: root, clock });
 }
 
@@ -54,6 +55,7 @@ const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
     ],
     ["API: Fetcher;", "ADMIN: Fetcher;"],
   ],
+  [{ tail_consumers: [{ service: "logs", environment: "production" }, { service: "logs" }] }, [], []],
 ];
 
 for (const [fields, bindings, types] of FIELDS)
@@ -66,8 +68,51 @@ for (const [fields, bindings, types] of FIELDS)
     for (const type of types) assert.ok(generated.includes(type), generated);
   });
 
+test("secrets_store_secrets: the binding has the value in .dev.vars, or a warning", async (t) => {
+  const secrets_store_secrets = [
+    { binding: "KEY", store_id: "s", secret_name: "api-key" },
+    { binding: "OTHER", store_id: "s", secret_name: "other" },
+  ];
+  const project = await read(t, { secrets_store_secrets }, "KEY=local\nOWN=secret\n");
+  assert.deepEqual(project.bindings, [
+    { type: "secrets_store_secret", name: "KEY", store_id: "s", secret_name: "api-key", local: "local" },
+    { type: "secrets_store_secret", name: "OTHER", store_id: "s", secret_name: "other" },
+    { type: "secret_text", name: "OWN", text: "secret" },
+  ]);
+  assert.deepEqual(
+    project.warnings.map(({ message }) => message),
+    ["env.OTHER.get() fails in development: the secret has no value"],
+  );
+  assert.match(generateTypes(project), /KEY: SecretsStoreSecret;/);
+});
+
+test("tail_consumers: each worker once", async (t) => {
+  assert.deepEqual((await read(t, { tail_consumers: [{ service: "a" }, { service: "a" }] })).tailConsumers, ["a"]);
+});
+
+test("routes: patterns and custom domains", async (t) => {
+  const { deploy } = await read(t, {
+    routes: ["a.example/*", { pattern: "b.example/x", zone_id: "z" }, { pattern: "c.example", custom_domain: true }],
+  });
+  assert.deepEqual(deploy.routes, {
+    routes: [
+      { pattern: "a.example/*", zoneId: undefined, zoneName: undefined },
+      { pattern: "b.example/x", zoneId: "z", zoneName: undefined },
+    ],
+    customDomains: [
+      { pattern: "c.example", zoneId: undefined, zoneName: undefined, enabled: undefined, previewsEnabled: undefined },
+    ],
+  });
+  assert.equal((await read(t, { route: "a.example/" })).deploy.routes?.routes.length, 1);
+  assert.equal((await read(t, {})).deploy.routes, undefined);
+});
+
 /** Invalid fields, and the expected error messages. */
 const REFUSED: [fields: object, message: RegExp][] = [
+  [{ tail_consumers: [{ service: "a b" }] }, /"tail_consumers\[0\].service" is not a worker name/],
+  [{ routes: ["a.example/*.jpg"] }, /route pattern "a.example\/\*.jpg" is invalid: a wildcard in the path/],
+  [{ routes: [{ pattern: "*.a.example", custom_domain: true }] }, /custom domain "\*.a.example" is not a host name/],
+  [{ secrets_store_secrets: [{ binding: "A", store_id: "s" }] }, /secret_name/],
   [{ version_metadata: { binding: "no name" } }, /"version_metadata.binding" is not a JavaScript name/],
   [{ version_metadata: { binding: "A" }, vars: { A: "a" } }, /duplicate name "A"/],
   [

@@ -105,6 +105,7 @@ test("a file with every field becomes a project", async (t) => {
     localSecrets: ["TOKEN", "OTHER"],
     deploy: {
       accountId: undefined,
+      routes: { routes: [], customDomains: [] },
       workersDev: true,
       previewUrls: undefined,
       keepVars: false,

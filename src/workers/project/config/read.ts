@@ -27,6 +27,7 @@ import {
 } from "./schema.ts";
 import { findMissingBindings } from "./missing-bindings.ts";
 import { makeConsumers } from "./queue-consumers.ts";
+import { makeRoutes } from "./routes.ts";
 import { makeTailConsumers } from "./tail-consumers.ts";
 import { readSecrets } from "./secrets.ts";
 
@@ -178,6 +179,7 @@ function buildSettings(fields: EnvironmentFields, configuration: ConfigurationFi
 
 const deploySettings = (fields: EnvironmentFields, { keep_vars }: ConfigurationFields): DeploySettings => ({
   accountId: fields.account_id,
+  routes: makeRoutes(fields),
   workersDev: fields.workers_dev,
   previewUrls: fields.preview_urls,
   keepVars: keep_vars ?? false,

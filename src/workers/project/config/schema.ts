@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseNetwork } from "../../../kernel/networks.ts";
 import { HTML_HANDLING, NOT_FOUND_HANDLING } from "../../assets/config.ts";
 import { queueLimits } from "../../queues/limits.ts";
+import { routeEntry } from "./route-entry.ts";
 import { RULE_TYPES } from "./rules.ts";
 
 /**
@@ -233,8 +234,8 @@ export const inherited = {
   account_id: z.string().min(1).optional().meta({ example: "0123456789abcdef0123456789abcdef" }),
   workers_dev: z.boolean().optional(),
   preview_urls: z.boolean().optional(),
-  route: ignoredField,
-  routes: ignoredField,
+  route: routeEntry.optional(),
+  routes: listOf(routeEntry, "example.com/*"),
   placement: ignoredField,
   logpush: z.boolean().optional(),
   upload_source_maps: ignoredField,

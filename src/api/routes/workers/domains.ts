@@ -1,0 +1,183 @@
+import { z } from "@hono/zod-openapi";
+import type { WantedDomain, WorkerDomain } from "../../../workers/index.ts";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { isOn, named, pageOf, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+
+const DOMAINS = `${WORKERS}/domains`;
+const RECORDS = `${DOMAINS}/records`;
+
+const domainShape = z.object({
+  id: z.string(),
+  zone_id: z.string(),
+  zone_name: z.string(),
+  hostname: z.string(),
+  service: z.string(),
+  environment: z.literal("production"),
+  cert_id: z.string(),
+  enabled: z.boolean(),
+  previews_enabled: z.boolean(),
+});
+
+const shown = (domain: WorkerDomain) => ({
+  id: domain.id,
+  zone_id: domain.zone,
+  zone_name: domain.zoneName,
+  hostname: domain.hostname,
+  service: domain.script,
+  environment: "production" as const,
+  // Certificates are identified by their names.
+  cert_id: domain.id,
+  enabled: domain.enabled,
+  previews_enabled: domain.previewsEnabled,
+});
+
+const origin = z.object({
+  hostname: z.string(),
+  zone_id: z.string().nullish(),
+  zone_name: z.string().nullish(),
+  enabled: z.boolean().nullish(),
+  previews_enabled: z.boolean().nullish(),
+});
+const origins = z.array(origin).max(100);
+
+const wanted = ({ hostname, zone_id, zone_name, enabled, previews_enabled }: z.infer<typeof origin>): WantedDomain => ({
+  hostname,
+  zoneId: zone_id ?? undefined,
+  zoneName: zone_name ?? undefined,
+  enabled: enabled ?? undefined,
+  previewsEnabled: previews_enabled ?? undefined,
+});
+
+const environment = z.literal("production").optional();
+const listQuery = z.object({
+  ...pageQuery({ perPage: 1000 }),
+  // Clients count pages from 0 or from 1.
+  page: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .transform((page) => Math.max(page, 1))
+    .pipe(z.number())
+    .default(1),
+  hostname: z.string().optional(),
+  service: z.string().optional(),
+  zone_id: z.string().optional(),
+  zone_name: z.string().optional(),
+  environment,
+});
+
+/** Custom domains: host names of zones whose requests all reach one worker. */
+export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[] => [
+  ...[DOMAINS, RECORDS].flatMap((path) => [
+    route(
+      {
+        ...reading,
+        id: path === DOMAINS ? "worker-domain-list-domains" : "worker-domain-list-records",
+        method: "get",
+        path,
+        summary: path === DOMAINS ? "List Domains" : "List records of domains",
+        query: listQuery,
+        result: z.array(domainShape),
+      },
+      async ({ params, query }) => {
+        const { hostname, service: script, zone_id: zone, zone_name: zoneName } = query;
+        const page = pageRequest(query);
+        const found = await domains.list(params.account_id!, { hostname, script, zone, zoneName });
+        return pageAnswer(pageOf(found, page), page, shown);
+      },
+    ),
+    route(
+      {
+        ...reading,
+        id: path === DOMAINS ? "worker-domain-get-a-domain" : "worker-domain-get-record",
+        method: "get",
+        path: `${path}/{domain_id}`,
+        summary: path === DOMAINS ? "Get a Domain" : "Get a record of a domain",
+        result: domainShape,
+      },
+      async ({ params }) => answer(shown(await domains.get(params.account_id!, params.domain_id!))),
+    ),
+  ]),
+  route(
+    {
+      ...writing,
+      id: "worker-domain-attach-to-domain",
+      method: "put",
+      path: DOMAINS,
+      summary: "Attach to Domain",
+      body: origin.extend({ service: z.string(), environment: environment.nullable() }),
+      result: domainShape,
+    },
+    async ({ params, body: { service, ...sent } }) =>
+      answer(shown(await domains.attach(params.account_id!, service, wanted(sent)))),
+  ),
+  route(
+    {
+      ...writing,
+      id: "worker-domain-detach-from-domain",
+      method: "delete",
+      path: `${DOMAINS}/{domain_id}`,
+      summary: "Detach from Domain",
+      result: z.null(),
+    },
+    async ({ params }) => {
+      await domains.detach(params.account_id!, params.domain_id!);
+      return answer(null);
+    },
+  ),
+  // The effect of the next operation: clients ask for confirmation of conflicts.
+  route(
+    {
+      ...writing,
+      id: "worker-domain-changeset",
+      method: "post",
+      path: `${SCRIPT}/domains/changeset`,
+      summary: "Compare domains",
+      query: z.object({ replace_state: z.string().optional() }),
+      body: origins,
+      result: z.object({
+        added: z.array(domainShape),
+        removed: z.array(domainShape),
+        updated: z.array(domainShape.extend({ modified: z.boolean() })),
+        conflicting: z.array(domainShape),
+      }),
+    },
+    async ({ params, body }) => {
+      const plan = await domains.plan(...named(params), body.map(wanted));
+      return answer({
+        added: plan.added.map(shown),
+        removed: plan.removed.map(shown),
+        updated: plan.updated.map(({ modified, ...domain }) => ({ ...shown(domain), modified })),
+        conflicting: plan.conflicting.map(shown),
+      });
+    },
+  ),
+  route(
+    {
+      ...writing,
+      id: "worker-domain-put-records",
+      method: "put",
+      path: `${SCRIPT}/domains/records`,
+      summary: "Replace the domains of a Worker",
+      query: z.object({ validate: z.string().optional() }),
+      body: z.object({
+        origins,
+        override_scope: z.boolean().nullish(),
+        override_existing_origin: z.boolean().nullish(),
+        override_existing_dns_record: z.boolean().nullish(),
+      }),
+      result: z.array(domainShape),
+    },
+    async ({ params, query, body }) => {
+      const override = {
+        origins: body.override_existing_origin === true,
+        records: body.override_existing_dns_record === true,
+      };
+      const sent = body.origins.map(wanted);
+      if (!isOn(query.validate)) return answer((await domains.replace(...named(params), sent, override)).map(shown));
+      await domains.validate(...named(params), sent, override);
+      return answer([]);
+    },
+  ),
+];

@@ -1,0 +1,136 @@
+import { z } from "@hono/zod-openapi";
+import type { RoutingZone, WorkerRoute } from "../../../workers/index.ts";
+import { answer, route, type Call, type Route } from "../../operation.ts";
+import { apiErrors } from "../../errors.ts";
+import { ENVIRONMENT_PATH, isOn, named, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+
+const ROUTES = "/zones/{zone_id}/workers/routes";
+const ROUTE = `${ROUTES}/{route_id}`;
+const readingRoutes = { tag: "Workers", permission: "Workers Routes Read" } as const;
+const writingRoutes = { tag: "Workers", permission: "Workers Routes Write" } as const;
+
+const routeShape = z.object({ id: z.string(), pattern: z.string(), script: z.string().optional() });
+const scriptRouteShape = routeShape.extend({ zone_id: z.string(), zone_name: z.string() });
+/** A route without a script disables workers. */
+const sentRoute = z.object({ pattern: z.string(), script: z.string().nullish() });
+const sentRoutes = z
+  .array(z.object({ pattern: z.string(), zone_id: z.string().optional(), zone_name: z.string().optional() }))
+  .max(1000);
+
+const shown = ({ id, pattern, script }: WorkerRoute) => ({ id, pattern, ...(script !== undefined && { script }) });
+const shownWithZone = (each: WorkerRoute & { zoneName: string }) => ({
+  ...shown(each),
+  zone_id: each.zone,
+  zone_name: each.zoneName,
+});
+const wanted = ({ pattern, script }: z.infer<typeof sentRoute>) => ({ pattern, script: script || undefined });
+
+/** Throws notAllowed if the token may not change the routes of one of the zones. */
+function checkZones({ caller }: Call, zones: readonly RoutingZone[]): void {
+  const denied = zones.some(({ id, account }) => !caller.allows("Workers Routes Write", { zone: id, account }));
+  // Clients then create the routes one by one.
+  if (denied) throw apiErrors.notAuthenticated();
+}
+
+/** Routes of zones, and of one worker. */
+export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] => [
+  route(
+    {
+      ...readingRoutes,
+      id: "worker-routes-list-routes",
+      method: "get",
+      path: ROUTES,
+      summary: "List Routes",
+      result: z.array(routeShape),
+    },
+    async ({ params }) => answer((await routes.list(params.zone_id!)).map(shown)),
+  ),
+  route(
+    {
+      ...writingRoutes,
+      id: "worker-routes-create-route",
+      method: "post",
+      path: ROUTES,
+      summary: "Create Route",
+      body: sentRoute,
+      result: routeShape,
+    },
+    async ({ params, body }) => answer(shown(await routes.create(params.zone_id!, wanted(body)))),
+  ),
+  route(
+    {
+      ...readingRoutes,
+      id: "worker-routes-get-route",
+      method: "get",
+      path: ROUTE,
+      summary: "Get Route",
+      result: routeShape,
+    },
+    async ({ params }) => answer(shown(await routes.get(params.zone_id!, params.route_id!))),
+  ),
+  route(
+    {
+      ...writingRoutes,
+      id: "worker-routes-update-route",
+      method: "put",
+      path: ROUTE,
+      summary: "Update Route",
+      body: sentRoute,
+      result: routeShape,
+    },
+    async ({ params, body }) => answer(shown(await routes.update(params.zone_id!, params.route_id!, wanted(body)))),
+  ),
+  route(
+    {
+      ...writingRoutes,
+      id: "worker-routes-delete-route",
+      method: "delete",
+      path: ROUTE,
+      summary: "Delete Route",
+      result: z.object({ id: z.string() }),
+    },
+    async ({ params }) => {
+      await routes.delete(params.zone_id!, params.route_id!);
+      return answer({ id: params.route_id! });
+    },
+  ),
+
+  ...[SCRIPT, ENVIRONMENT_PATH].map((path) =>
+    route(
+      {
+        ...reading,
+        id: path === SCRIPT ? "worker-script-list-routes" : "worker-environment-list-routes",
+        method: "get",
+        path: `${path}/routes`,
+        summary: path === SCRIPT ? "List routes of a Worker" : "List routes of an environment",
+        query: z.object({ show_zonename: z.string().optional() }),
+        result: z.array(scriptRouteShape),
+      },
+      async ({ params }) => answer((await routes.ofScript(...named(params))).map(shownWithZone)),
+    ),
+  ),
+  // With `validate`, nothing changes, and the worker need not exist: a deploy checks its routes before the upload.
+  route(
+    {
+      ...writing,
+      id: "worker-script-put-routes",
+      method: "put",
+      path: `${SCRIPT}/routes`,
+      summary: "Replace the routes of a Worker",
+      query: z.object({ validate: z.string().optional() }),
+      body: sentRoutes,
+      result: z.array(scriptRouteShape),
+    },
+    async (call) => {
+      const patterns = call.body.map(({ pattern, zone_id: zoneId, zone_name: zoneName }) => ({
+        pattern,
+        zoneId,
+        zoneName,
+      }));
+      const where = named(call.params);
+      checkZones(call, await routes.plan(...where, patterns));
+      if (isOn(call.query.validate)) return answer([]);
+      return answer((await routes.replace(...where, patterns)).map(shownWithZone));
+    },
+  ),
+];

@@ -1,0 +1,37 @@
+import type { Project } from "../../workers/index.ts";
+import type { WorkerConnection } from "../worker-of.ts";
+
+type Connection = Pick<WorkerConnection, "api" | "script">;
+
+/**
+ * Checks the routes and custom domains before the upload, so that a rejected deploy changes nothing. Rejects with the
+ * API's error, for example if another worker has a route.
+ */
+export const checkRoutes = (connection: Connection, project: Project): Promise<void> =>
+  send(connection, project, { validate: true });
+
+/** Makes the routes and custom domains those of the configuration; without any, they are left unchanged. */
+export const setRoutes = (connection: Connection, project: Project): Promise<void> => send(connection, project, {});
+
+async function send({ api, script }: Connection, { deploy }: Project, query: { validate?: boolean }): Promise<void> {
+  if (deploy.routes === undefined) return;
+  const { routes, customDomains } = deploy.routes;
+  await api.result("PUT", `${script}/routes`, {
+    query,
+    json: routes.map(({ pattern, zoneId, zoneName }) => ({ pattern, zone_id: zoneId, zone_name: zoneName })),
+  });
+  const origins = customDomains.map(({ pattern: hostname, zoneId, zoneName, enabled, previewsEnabled }) => ({
+    hostname,
+    zone_id: zoneId,
+    zone_name: zoneName,
+    enabled,
+    previews_enabled: previewsEnabled,
+  }));
+  await api.result("PUT", `${script}/domains/records`, { query, json: { origins } });
+}
+
+/** For display: patterns and host names. */
+export const shownRoutes = ({ deploy }: Project): string[] =>
+  deploy.routes === undefined
+    ? []
+    : [...deploy.routes.customDomains, ...deploy.routes.routes].map(({ pattern }) => pattern);

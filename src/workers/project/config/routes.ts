@@ -1,0 +1,58 @@
+import { type ConfigDocument, type Problem, errorAt, valueAt } from "../../../kernel/config/index.ts";
+import { UserError } from "../../../kernel/errors.ts";
+import { hostOf, parsePattern } from "../../routing/pattern.ts";
+import type { EnvironmentView } from "./environment.ts";
+import type { EnvironmentFields } from "./schema.ts";
+
+/** The hosts at which a deployed worker answers. */
+export interface ProjectRoutes {
+  routes: RouteConfig[];
+  customDomains: (RouteConfig & { enabled: boolean | undefined; previewsEnabled: boolean | undefined })[];
+}
+
+interface RouteConfig {
+  pattern: string;
+  zoneId: string | undefined;
+  zoneName: string | undefined;
+}
+
+/** Undefined: not in the file. */
+export function makeRoutes({ route, routes }: EnvironmentFields): ProjectRoutes | undefined {
+  if (route === undefined && routes === undefined) return undefined;
+  const entries = [...(route === undefined ? [] : [route]), ...(routes ?? [])].map((entry) =>
+    typeof entry === "string" ? { pattern: entry } : entry,
+  );
+  const made: ProjectRoutes = { routes: [], customDomains: [] };
+  for (const { pattern: text, zone_id: zoneId, zone_name: zoneName, ...entry } of entries) {
+    const config = { pattern: text, zoneId, zoneName };
+    if (entry.custom_domain === true)
+      made.customDomains.push({ ...config, enabled: entry.enabled, previewsEnabled: entry.previews_enabled });
+    else made.routes.push(config);
+  }
+  return made;
+}
+
+/** Invalid patterns, and custom domains that are not host names. */
+export function checkRoutes(document: ConfigDocument, view: EnvironmentView): Problem[] {
+  const list: unknown = view.get("routes");
+  const entries = [
+    { path: view.pathOf("route"), value: view.get("route") },
+    ...(Array.isArray(list) ? list.map((value: unknown, i) => ({ path: [...view.pathOf("routes"), i], value })) : []),
+  ];
+  return entries.flatMap(({ path, value }): Problem[] => {
+    const text = typeof value === "string" ? value : valueAt(value, ["pattern"]);
+    if (typeof text !== "string") return [];
+    const place = document.locate(typeof value === "string" ? path : [...path, "pattern"]);
+    if (valueAt(value, ["custom_domain"]) === true)
+      return hostOf(text) === undefined
+        ? [errorAt(place, `the custom domain "${text}" is not a host name`, "write it without wildcards and path")]
+        : [];
+    try {
+      parsePattern(text);
+      return [];
+    } catch (err) {
+      if (!(err instanceof UserError)) throw err;
+      return [errorAt(place, err.message.replace(/\.$/, ""), err.fix?.replace(/\.$/, "") ?? "")];
+    }
+  });
+}

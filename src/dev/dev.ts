@@ -14,6 +14,7 @@ import {
   type StreamPort,
 } from "../workers/index.ts";
 import { openRunFolder } from "./data-directory.ts";
+import { warnWithoutAi } from "./ai-warning.ts";
 import type { DevSettings } from "./dev-settings.ts";
 import type { EventReporter } from "./events.ts";
 import { createDevHttp } from "./http/dev-http.ts";
@@ -96,7 +97,8 @@ export function createDev(
     basics,
   );
   const video = openVideo(() => serverUrl);
-  const bindings = createBindings(store, dataDir, basics, { createQueues: true });
+  const bindings = createBindings(store, dataDir, basics, { createQueues: true, settings });
+  warnWithoutAi({ workers, isOffered: bindings.ai.isOffered, report });
   const processes = createWorkerRuntime(
     {
       bindings,

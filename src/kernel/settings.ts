@@ -400,6 +400,28 @@ export const settingsSchema = z.strictObject({
       "Maximum number of worker processes; to make room for a new one, the one that has been idle longest is stopped",
     ),
     idle_ms: count(300_000, 100, 86_400_000, "Idle time in milliseconds after which a process stops"),
+    ai_url: z
+      .string()
+      .default("")
+      .refine((text) => text === "" || /^https?:\/\/[^\s/]/.test(text), "is not an HTTP URL")
+      .meta({
+        description:
+          "OpenAI-compatible server that `ai` bindings use, with the path before `/chat/completions`; empty: the bindings are undefined",
+        example: "http://127.0.0.1:11434/v1",
+      }),
+    ai_key: z.string().default("").meta({ description: "API key for `workers.ai_url`", example: "" }),
+    ai_key_file: z.string().default("").meta({
+      description: "File with the API key for `workers.ai_url`; overrides `workers.ai_key`",
+      example: "/etc/reelpost/ai.key",
+    }),
+    ai_models: z
+      .array(z.string().regex(/^[^=]+=.+$/))
+      .default([])
+      .meta({
+        description:
+          "Names of models in workers and on the AI server, as `name=name on the server`; other names are sent unchanged",
+        example: ["@cf/meta/llama-3.1-8b-instruct=llama3.1:8b"],
+      }),
     uid_range: z
       .string()
       .default("1879048192-1879113727")

@@ -1,13 +1,13 @@
 import type { Settings } from "../kernel/settings.ts";
-import type { WorkerRouting } from "../workers/index.ts";
+import type { Workers } from "../workers/index.ts";
 import type { Lookups } from "../zones/index.ts";
 import { publicHostOf } from "./routing-zones.ts";
 
 /** Maximum number of custom domains that get a certificate. */
-const MAX_HOSTS = 1000;
+const MAX_HOSTS = 200;
 
 interface Deps {
-  domains: Pick<WorkerRouting["domains"], "hostnames">;
+  domains: Pick<Workers["routing"]["domains"], "hostnames">;
   settings: Pick<Settings, "http">;
   lookups: Pick<Lookups, "resolve" | "resolve4" | "resolve6">;
 }
@@ -26,13 +26,10 @@ export async function customDomainHosts({ domains, settings, lookups }: Deps): P
     ...(await orNone(lookups.resolve6(host))),
   ];
   const own = await addressesOf(webHost);
-  const found: string[] = [];
-  for (const host of hosts) {
-    const leadsHere =
-      (await orNone(lookups.resolve(host, "CNAME"))).includes(webHost) ||
-      // At the apex of a zone, the DNS server answers with the addresses.
-      (await addressesOf(host)).some((address) => own.includes(address));
-    if (leadsHere) found.push(host);
-  }
-  return found;
+  const leadsHere = async (host: string) =>
+    (await orNone(lookups.resolve(host, "CNAME"))).includes(webHost) ||
+    // At the apex of a zone, the DNS server answers with the addresses.
+    (await addressesOf(host)).some((address) => own.includes(address));
+  const results = await Promise.all(hosts.map(leadsHere));
+  return hosts.filter((_, index) => results[index]);
 }

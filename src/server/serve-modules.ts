@@ -65,7 +65,11 @@ export async function openModules(
     basics,
   );
   await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
-  const bindings = createBindings(store, dataDir, basics, { d1: d1Of(roles), secrets });
+  const bindings = createBindings(store, dataDir, basics, {
+    d1: d1Of(roles),
+    secrets,
+    settings,
+  });
   const address = createClientAddress(settings.http.trusted_proxies);
   const client = (request: Parameters<typeof address.ip>[0]) => ({
     ip: address.ip(request) ?? "",

@@ -31,6 +31,7 @@ const TYPES: Record<string, string> = {
   version_metadata: "version metadata",
   ratelimit: "rate limit",
   service: "worker",
+  ai: "Workers AI",
   secrets_store_secret: "Secrets Store",
   analytics_engine: "Analytics Engine",
   assets: "static assets",
@@ -62,6 +63,8 @@ function valueOf(shown: ShownBinding): string {
       return binding.entrypoint === undefined ? binding.service : `${binding.service}#${binding.entrypoint}`;
     case "secrets_store_secret":
       return `${binding.secret_name} (store ${binding.store_id})`;
+    case "ai":
+      return "the AI server of the platform";
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

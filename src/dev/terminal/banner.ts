@@ -74,6 +74,7 @@ const KINDS: Record<Binding["type"], string> = {
   stream: "Stream",
   version_metadata: "version metadata",
   ratelimit: "rate limit",
+  ai: "Workers AI",
   secrets_store_secret: "Secrets Store",
   service: "worker",
   analytics_engine: "Analytics Engine",
@@ -105,6 +106,8 @@ function resourceOf(binding: Binding): string {
       return binding.entrypoint === undefined ? binding.service : `${binding.service}#${binding.entrypoint}`;
     case "secrets_store_secret":
       return binding.secret_name;
+    case "ai":
+      return "the server in workers.ai_url";
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

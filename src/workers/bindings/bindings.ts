@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { every } from "../../kernel/every.ts";
 import type { Basics } from "../../kernel/index.ts";
+import type { Settings } from "../../kernel/settings.ts";
 import type { Secrets, Store } from "../../store/index.ts";
 import {
   createD1DatabaseList,
@@ -15,6 +16,7 @@ import {
 import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
+import { aiServerOf, createAiService } from "../ai/index.ts";
 import { createSecretsStore, createSecretsStoreService, type SecretsStore } from "../secrets-store/index.ts";
 import { createQueueStore, type QueueStore } from "../queues/index.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
@@ -38,6 +40,8 @@ interface BindingsOptions {
   d1?: { files: boolean; transfers: boolean };
   /** Creates a queue when a worker first sends to it. Default false. */
   createQueues?: boolean;
+  /** With the AI server. Default: workers have no AI bindings. */
+  settings?: Pick<Settings, "workers">;
   /** Encrypts the values of the Secrets Store. Absent in development, where the store does not exist. */
   secrets?: Secrets;
 }
@@ -47,7 +51,7 @@ export function createBindings(
   { db, objects, events, jobs }: Store,
   directory: string,
   { clock, ids, log, lifecycle }: Basics,
-  { d1: d1Runs = { files: true, transfers: true }, createQueues = false, secrets }: BindingsOptions = {},
+  { d1: d1Runs = { files: true, transfers: true }, createQueues = false, secrets, settings }: BindingsOptions = {},
 ): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const analytics = createAnalytics({ db, clock, ids, log });
@@ -78,6 +82,7 @@ export function createBindings(
       ...createSecretsStoreService({ store: secretsStore, log }),
       ...(secretsStore !== undefined && { store: secretsStore }),
     },
+    ai: createAiService({ server: settings && aiServerOf(settings), log }),
     rateLimit: createRateLimitService({ clock }),
     analytics: { ...analytics, ...createAnalyticsService({ analytics, log }) },
   };

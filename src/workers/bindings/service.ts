@@ -26,6 +26,8 @@ export interface BindingServices {
   d1: BindingService<Extract<Binding, { type: "d1" }>>;
   queue: BindingService<Extract<Binding, { type: "queue" }>>;
   stream: BindingService<Extract<Binding, { type: "stream" }>>;
+  /** `isOffered`: false if workers have no AI bindings. */
+  ai: BindingService<Extract<Binding, { type: "ai" }>> & { isOffered: boolean };
   rateLimit: BindingService<RateLimitBinding>;
   secretsStore: BindingService<SecretsStoreBinding>;
   analytics: BindingService<Extract<Binding, { type: "analytics_engine" }>>;

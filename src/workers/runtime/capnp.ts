@@ -2,6 +2,7 @@ import { supportedDate } from "../project/config/compatibility.ts";
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
 import { RUN_SCRIPT } from "./inside/shared.ts";
 import {
+  AI,
   ANALYTICS,
   MAIL,
   RATE_LIMIT,
@@ -233,6 +234,8 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
       return wrappedBinding(ANALYTICS, binding);
     case "ratelimit":
       return wrappedBinding(RATE_LIMIT, binding);
+    case "ai":
+      return wrappedBinding(AI, binding);
     case "secrets_store_secret":
       return wrappedBinding(SECRETS_STORE, binding);
     case "send_email":

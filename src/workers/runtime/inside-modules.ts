@@ -28,6 +28,7 @@ export const STREAM_MODULE = "reelpost-internal:stream";
 export const RATE_LIMIT = "reelpost-internal:rate-limit";
 export const ANALYTICS = "reelpost-internal:analytics";
 export const SECRETS_STORE = "reelpost-internal:secrets-store";
+export const AI = "reelpost-internal:ai";
 export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
@@ -54,6 +55,7 @@ export function loadInsideModules(): InsideModules {
       { name: STREAM_MODULE, source: read("stream") },
       { name: RATE_LIMIT, source: read("rate-limit") },
       { name: ANALYTICS, source: read("analytics") },
+      { name: AI, source: read("ai") },
       { name: SECRETS_STORE, source: read("secrets-store") },
       { name: SCRIPT_RUNNER, source: read("run-script") },
     ],
@@ -83,6 +85,7 @@ function readFolder(): Map<string, string> {
     "send-email",
     "stream",
     "rate-limit",
+    "ai",
     "secrets-store",
     "analytics",
     "tail",

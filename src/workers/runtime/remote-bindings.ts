@@ -12,6 +12,7 @@ const SERVICES = {
   ratelimit: "rateLimit",
   analytics_engine: "analytics",
   secrets_store_secret: "secretsStore",
+  ai: "ai",
   service: "service",
 } as const satisfies Partial<Record<Binding["type"], keyof BindingServices>>;
 

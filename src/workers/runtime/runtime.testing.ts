@@ -50,6 +50,7 @@ export const noServices: BindingServices = {
   queue: unavailable,
   stream: unavailable,
   rateLimit: unavailable,
+  ai: { ...unavailable, isOffered: true },
   secretsStore: unavailable,
   service: { ...unavailable, upgrade() {}, connect() {} },
   analytics: unavailable,

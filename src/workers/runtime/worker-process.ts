@@ -96,8 +96,9 @@ const STARTUP_CPU_MS = 1000;
 /**
  * Starts a process and resolves when it is listening. Rejects with workerd's error message if it rejects the script.
  */
-export async function startWorkerProcess(script: WorkerScript, machinery: WorkerProcessDeps): Promise<WorkerProcess> {
+export async function startWorkerProcess(given: WorkerScript, machinery: WorkerProcessDeps): Promise<WorkerProcess> {
   const { launcher, folders, identities, inside, services, messages, egress, emit, log } = machinery;
+  const script = services.ai.isOffered ? given : withoutAi(given);
   // A script can lower the operator's limits but not raise them.
   const limits = { ...machinery.limits, cpuMs: Math.min(script.limits?.cpuMs ?? Infinity, machinery.limits.cpuMs) };
   const mapStack = createStackMapper(script);
@@ -378,6 +379,12 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Worker
     },
   };
 }
+
+/** Without an AI server, the binding is undefined. */
+const withoutAi = (script: WorkerScript): WorkerScript => ({
+  ...script,
+  bindings: script.bindings.filter(({ type }) => type !== "ai"),
+});
 
 /** V8 ends the process when the heap limit is reached; any other exit is a crash. */
 function causeFromExit(stderr: string, how: string): InvocationOutcome {

@@ -26,6 +26,7 @@ const ALL_TYPES = Object.keys({
   ratelimit: true,
   analytics_engine: true,
   service: true,
+  ai: true,
   secrets_store_secret: true,
   send_email: true,
   assets: true,

@@ -65,6 +65,7 @@ export type Binding =
   | SecretsStoreBinding
   | { type: "analytics_engine"; name: string; dataset: string }
   | { type: "assets"; name: string }
+  | { type: "ai"; name: string }
   | SendEmailBinding;
 
 /** Another worker of the account, or one of its named entrypoints. */

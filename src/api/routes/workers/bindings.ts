@@ -63,6 +63,7 @@ const FIELDS = {
   secrets_store_secret: z
     .object({ store_id: z.string().min(1), secret_name: z.string().min(1) })
     .transform((fields) => ({ type: "secrets_store_secret" as const, ...fields })),
+  ai: z.object({}).transform(() => ({ type: "ai" as const })),
   assets: z.object({}).transform(() => ({ type: "assets" as const })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z

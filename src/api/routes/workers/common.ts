@@ -7,6 +7,8 @@ export interface WorkerRoutesDeps {
   scripts: Scripts;
   assets: AssetUploads;
   routing: Pick<WorkerRouting, "routes" | "domains">;
+  /** False if AI bindings are undefined. Default true. */
+  offersAi?: boolean;
   /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }

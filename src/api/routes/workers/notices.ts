@@ -5,12 +5,12 @@ interface Notice {
   message: string;
 }
 
-const CODES = { newerDate: 100_301, noEffect: 100_302 } as const;
+const CODES = { newerDate: 100_301, noEffect: 100_302, undefinedBinding: 100_303 } as const;
 
 /** `messages` of a successful upload: accepted parts that have no effect on this server. */
 export const uploadNotices = (
-  version: Pick<Version, "compatibilityDate">,
-  script?: Pick<Script, "logpush" | "placement" | "observability">,
+  version: Pick<Version, "compatibilityDate" | "bindings">,
+  { script, offersAi }: { script?: Pick<Script, "logpush" | "placement" | "observability">; offersAi: boolean },
 ): Notice[] => [
   ...(version.compatibilityDate > NEWEST_COMPATIBILITY_DATE
     ? [
@@ -25,6 +25,12 @@ export const uploadNotices = (
   ...(script?.observability?.["enabled"] === true
     ? [noEffect("observability", "Use `wrangler tail` or the log of the server.")]
     : []),
+  ...version.bindings
+    .filter(({ type }) => type === "ai" && !offersAi)
+    .map(({ name }) => ({
+      code: CODES.undefinedBinding,
+      message: `env.${name} is undefined: this server has no AI server. Set \`workers.ai_url\` to the URL of an OpenAI-compatible server.`,
+    })),
 ];
 
 const noEffect = (field: string, instead: string): Notice => ({

@@ -36,7 +36,7 @@ const ORDERS = {
 };
 
 /** Lists, searches, uploads, downloads and deletes scripts. */
-export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
+export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Route[] => [
   route(
     {
       id: "worker-script-list-workers",
@@ -99,7 +99,7 @@ export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     async (call) => {
       const upload = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
       const { script, version } = await scripts.upload(...named(call.params), upload, authorOf(call));
-      return answer(shownUpload(script, version), { messages: uploadNotices(version, script) });
+      return answer(shownUpload(script, version), { messages: uploadNotices(version, { script, offersAi }) });
     },
   ),
 

@@ -11,7 +11,7 @@ import { shownVersion, shownVersionItem, versionItemShape, versionShape } from "
 const DEPLOYABLE = 100;
 
 /** Lists versions of a script, and creates one without deploying it. */
-export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
+export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Route[] => [
   route(
     {
       id: "worker-versions-list-versions",
@@ -49,7 +49,7 @@ export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
         inheritStrictly: call.query.bindings_inherit === "strict",
       });
       const version = await scripts.createVersion(...named(call.params), upload, authorOf(call));
-      return answer(shownVersion(version), { messages: uploadNotices(version) });
+      return answer(shownVersion(version), { messages: uploadNotices(version, { offersAi }) });
     },
   ),
 

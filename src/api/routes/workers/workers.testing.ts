@@ -65,6 +65,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
       queue: noService,
       stream: noService,
       rateLimit: noService,
+      ai: { ...noService, isOffered: true },
       secretsStore: noService,
       service: { ...noService, upgrade() {}, connect() {} },
       analytics: noService,

@@ -63,6 +63,7 @@ export function makeBindings(
       dataset,
     })),
     ...(fields.ratelimits ?? []).map((entry): Binding => ({ type: "ratelimit", ...entry })),
+    ...(fields.ai == null ? [] : [{ type: "ai", name: fields.ai.binding } satisfies Binding]),
     ...(fields.version_metadata == null
       ? []
       : [{ type: "version_metadata", name: fields.version_metadata.binding } satisfies Binding]),

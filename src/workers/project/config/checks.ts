@@ -101,7 +101,7 @@ const NAMED_LISTS: [list: string[], key: string][] = [
 ];
 
 /** Fields that declare a single binding, named by `binding`. */
-const SINGLE_BINDINGS = ["stream", "assets", "version_metadata"];
+const SINGLE_BINDINGS = ["stream", "assets", "version_metadata", "ai"];
 
 function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const places = bindingPlaces(document, view);

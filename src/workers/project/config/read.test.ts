@@ -156,7 +156,7 @@ test("reports all errors of a file together, with position and fix", async (t) =
   "r2_buckets": { "binding": "B" },
   "d1_databases": [{ "binding": "DB", "database_id": "" }],
   "durable_objects": { "bindings": [{ "name": "DO", "class_name": "Do" }] },
-  "ai": { "binding": "AI" },
+  "vectorize": [{ "binding": "V", "index_name": "v" }],
   "vars": { "DB": 1 },
   "limits": { "cpu_ms": -5 },
   "rules": [{ "type": "Txt", "globs": [] }],
@@ -206,7 +206,7 @@ wrangler.jsonc:15:33: error: duplicate name "DB": "vars.DB" on line 18 already u
 wrangler.jsonc:15:54: error: "d1_databases[0].database_id" is too short
 wrangler.jsonc:16:3: warning: "durable_objects": reelpost does not support Durable Objects: env.DO is undefined
   fix: to deploy the worker, remove it or use --allow-missing-bindings
-wrangler.jsonc:17:3: warning: "ai": reelpost does not support Workers AI: env.AI is undefined
+wrangler.jsonc:17:3: warning: "vectorize": reelpost does not support Vectorize: env.V is undefined
   fix: to deploy the worker, remove it or use --allow-missing-bindings
 wrangler.jsonc:19:25: error: "limits.cpu_ms" should be at least 1, but is -5
   fix: for example 30000

@@ -295,6 +295,10 @@ export const perEnvironment = {
     { binding: "API_KEY", store_id: "0123456789abcdef0123456789abcdef", secret_name: "api-key" },
   ),
   ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
+  ai: z
+    .strictObject({ binding: bindingName, remote, staging: ignoredField })
+    .nullish()
+    .meta({ example: { binding: "AI" } }),
   version_metadata: z
     .strictObject({ binding: bindingName })
     .nullish()
@@ -313,7 +317,6 @@ export const perEnvironment = {
 /** Bindings of the hosted platform that are not available here: field name to product name. Using one is an error. */
 export const UNSUPPORTED: Record<string, string> = {
   durable_objects: "Durable Objects",
-  ai: "Workers AI",
   ai_search: "AI Search",
   browser: "Browser Rendering",
   containers: "Containers",

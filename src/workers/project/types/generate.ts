@@ -61,6 +61,8 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "RateLimit";
     case "secrets_store_secret":
       return "SecretsStoreSecret";
+    case "ai":
+      return "Ai";
     case "secret_text":
       return "string";
     case "plain_text":

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { aiAnswer, aiErrorText } from "./answer.ts";
+import { aiRequest } from "./request.ts";
+import { aiStream } from "./stream.ts";
+
+describe("the inputs of env.AI.run()", () => {
+  test("for text generation become a chat completion", () => {
+    assert.deepEqual(aiRequest("@cf/m", "m", { prompt: "hi", temperature: 0.5, raw: true }), {
+      task: "text-generation",
+      path: "/chat/completions",
+      stream: false,
+      body: { model: "m", messages: [{ role: "user", content: "hi" }], max_tokens: 256, temperature: 0.5 },
+    });
+    const messages = [{ role: "system", content: "s" }];
+    const { body, stream } = aiRequest("m", "m", { messages, stream: true, max_tokens: 9 });
+    assert.equal(stream, true);
+    assert.deepEqual(body, {
+      model: "m",
+      messages,
+      max_tokens: 9,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  test("with only text become embeddings", () => {
+    for (const text of ["a", ["a"]]) assert.deepEqual(aiRequest("m", "m", { text }).body, { model: "m", input: ["a"] });
+  });
+
+  test("that are invalid, or of another task, are rejected", () => {
+    for (const inputs of [undefined, null, "text", [], { prompt: 1 }, { messages: [] }, { prompt: "a", stream: "yes" }])
+      assert.throws(() => aiRequest("m", "m", inputs), { code: 5006 }, JSON.stringify(inputs));
+    for (const text of [1, [], ["a", 2], Array.from({ length: 101 }, () => "a")])
+      assert.throws(() => aiRequest("m", "m", { text }), { code: 5006 });
+    for (const inputs of [{}, { text: "a", source_lang: "en" }, { image: [1] }, { audio: [] }])
+      assert.throws(() => aiRequest("m", "m", inputs), { code: 5007 }, JSON.stringify(inputs));
+  });
+});
+
+describe("the response of an AI server", () => {
+  test("of text generation has the text, tool calls and the usage", () => {
+    const usage = { total_tokens: 3 };
+    assert.deepEqual(aiAnswer("text-generation", { choices: [{ message: { content: "hi" } }], usage }), {
+      response: "hi",
+      usage,
+    });
+    const tool_calls = [
+      { id: "1", function: { name: "f", arguments: '{"a":1}' } },
+      { function: { name: "g", arguments: "{" } },
+    ];
+    assert.deepEqual(aiAnswer("text-generation", { choices: [{ message: { content: null, tool_calls } }] }), {
+      response: null,
+      tool_calls: [
+        { id: "1", name: "f", arguments: { a: 1 } },
+        { name: "g", arguments: "{" },
+      ],
+    });
+  });
+
+  test("of embeddings has the vectors in the order of the texts", () => {
+    const data = [
+      { index: 1, embedding: [3, 4] },
+      { index: 0, embedding: [1, 2] },
+    ];
+    const expected = [
+      [1, 2],
+      [3, 4],
+    ];
+    assert.deepEqual(aiAnswer("embeddings", { data }), { shape: [2, 2], data: expected });
+  });
+
+  test("of another form is recognized", () => {
+    for (const body of [undefined, null, "x", {}, { choices: [] }])
+      for (const task of ["embeddings", "text-generation"] as const) assert.equal(aiAnswer(task, body), undefined);
+    assert.equal(aiErrorText({ error: { message: "no model" } }, 404), "no model");
+    assert.equal(aiErrorText({ error: "no model" }, 404), "no model");
+    assert.equal(aiErrorText("<html>", 502), "the AI server responded with status 502");
+  });
+
+  test("that is streamed is converted, however it is divided into chunks", async () => {
+    const event = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\r\n\r\n`;
+    const bytes = new TextEncoder().encode(
+      `: comment\n\n${event("é")}${event("b")}data: {"choices":[],"usage":{"total_tokens":3}}\n\ndata: {oops\n\ndata: [DONE]\n\nignored`,
+    );
+    const expected =
+      'data: {"response":"é"}\n\ndata: {"response":"b"}\n\ndata: {"response":"","usage":{"total_tokens":3}}\n\ndata: [DONE]\n\n';
+    for (const size of [1, 2, 7, bytes.length]) {
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+        bytes.slice(i * size, (i + 1) * size),
+      );
+      let text = "";
+      for await (const part of aiStream(
+        (async function* () {
+          yield* chunks;
+        })(),
+      ))
+        text += part;
+      assert.equal(text, expected);
+    }
+  });
+});

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage } from "node:http";
+import { json } from "node:stream/consumers";
+import { after, before, describe, it } from "node:test";
+import { silentLog } from "../../kernel/index.ts";
+import type { Invocation, WorkerRuntime } from "../runtime/port.ts";
+import { noServices, scriptOf, startRuntime } from "../runtime/runtime.testing.ts";
+import { createAiService } from "./index.ts";
+
+/** Runs the code in the cron expression, and logs its result. */
+const WORKER = (code: string) => `
+const CALLS = { run: async (AI) => { ${code} } };
+export default {
+  async scheduled(controller, env) {
+    console.log(JSON.stringify(env.AI === undefined ? "undefined" : await CALLS.run(env.AI).catch((error) => [error.name, error.message])));
+  },
+};`;
+
+describe("an AI binding", () => {
+  let runtime: WorkerRuntime;
+  let without: WorkerRuntime;
+  const records: Invocation[] = [];
+  const seen: { path: string; key: string | undefined; body: Record<string, unknown> }[] = [];
+  const ends: (() => unknown)[] = [];
+  before(async () => {
+    const server = createServer((request: IncomingMessage, response) => {
+      void json(request).then((sent) => {
+        const body = sent as Record<string, unknown>;
+        seen.push({ path: request.url!, key: request.headers.authorization, body });
+        if (body["model"] === "absent")
+          return void response.writeHead(404).end('{"error":{"message":"no such model"}}');
+        if (body["model"] === "broken") return void response.socket!.destroy();
+        if (request.url === "/v1/embeddings") return void response.end('{"data":[{"embedding":[1,2]}]}');
+        if (body["stream"] !== true) return void response.end('{"choices":[{"message":{"content":"hello"}}]}');
+        response.write('data: {"choices":[{"delta":{"content":"he"}}]}\n\n');
+        response.end('data: {"choices":[{"delta":{"content":"llo"}}]}\n\ndata: [DONE]\n\n');
+      });
+    });
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/v1`;
+    const ai = createAiService({
+      server: { url, key: "k", models: new Map([["@cf/llama", "llama"]]) },
+      log: silentLog,
+    });
+    runtime = startRuntime({ services: { ...noServices, ai } });
+    without = startRuntime({ services: { ...noServices, ai: createAiService({ server: undefined, log: silentLog }) } });
+    for (const each of [runtime, without]) each.onInvocation((record) => void records.push(record));
+    ends.push(
+      () => (server.closeAllConnections(), server.close()),
+      () => runtime.close(),
+      () => without.close(),
+    );
+  });
+  after(async () => {
+    for (const end of ends.reverse()) await end();
+  });
+
+  async function run(code: string, on = runtime): Promise<unknown> {
+    await on.deploy(scriptOf(WORKER(code), { bindings: [{ type: "ai", name: "AI" }] }));
+    await on.scheduled("test", { cron: "", scheduledTime: new Date() });
+    return JSON.parse(String(records.at(-1)!.logs[0]!.message[0])) as unknown;
+  }
+
+  it("generates text with the configured model and key", async () => {
+    assert.deepEqual(await run(`return AI.run("@cf/llama", { prompt: "hi" });`), { response: "hello" });
+    const { path, key, body } = seen.at(-1)!;
+    assert.deepEqual([path, key, body["model"]], ["/v1/chat/completions", "Bearer k", "llama"]);
+  });
+
+  it("streams text", async () => {
+    const text = await run(`return new Response(await AI.run("m", { prompt: "hi", stream: true })).text();`);
+    assert.equal(text, 'data: {"response":"he"}\n\ndata: {"response":"llo"}\n\ndata: [DONE]\n\n');
+  });
+
+  it("creates embeddings, and returns the response itself on request", async () => {
+    assert.deepEqual(await run(`return AI.run("e", { text: "a" });`), { shape: [1, 2], data: [[1, 2]] });
+    const raw = `const response = await AI.run("e", { text: "a" }, { returnRawResponse: true }); return [response.status, await response.json()];`;
+    assert.deepEqual(await run(raw), [200, { shape: [1, 2], data: [[1, 2]] }]);
+  });
+
+  it("throws the errors of the server, and of unsupported calls", async () => {
+    assert.deepEqual(await run(`return AI.run("absent", { prompt: "a" });`), [
+      "InferenceUpstreamError",
+      "5021: absent: no such model",
+    ]);
+    for (const [code, message] of [
+      [`return AI.run("broken", { prompt: "a" });`, /^5022: The AI server cannot be reached/],
+      [`return AI.run("m", { image: [1] });`, /^5007: The inputs \["image"\] of m belong to a task/],
+      [`return AI.run("m", { prompt: "a" }, { gateway: { id: "g" } });`, /option gateway of run\(\) is not supported/],
+      [`return AI.toMarkdown([]);`, /env\.AI\.toMarkdown\(\) is not supported by this server/],
+    ] as const)
+      assert.match(((await run(code)) as string[])[1]!, message);
+  });
+
+  it("is undefined without a server", async () => {
+    assert.equal(await run("", without), "undefined");
+  });
+});

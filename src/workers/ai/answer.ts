@@ -1,0 +1,58 @@
+import type { AiRequest } from "./request.ts";
+
+interface Completion {
+  choices?: { message?: { content?: unknown; tool_calls?: ToolCall[] } }[];
+  usage?: unknown;
+}
+
+interface ToolCall {
+  id?: string;
+  function?: { name?: string; arguments?: string };
+}
+
+/** The response of the server in the form of Workers AI. Undefined: the response has another form. */
+export function aiAnswer(task: AiRequest["task"], body: unknown): Record<string, unknown> | undefined {
+  if (typeof body !== "object" || body === null) return undefined;
+  return task === "embeddings" ? embeddingsOf(body) : generationOf(body);
+}
+
+function generationOf({ choices, usage }: Completion): Record<string, unknown> | undefined {
+  const message = choices?.[0]?.message;
+  if (message === undefined) return undefined;
+  const { content, tool_calls: calls } = message;
+  return {
+    response: typeof content === "string" ? content : null,
+    ...(Array.isArray(calls) && calls.length > 0 && { tool_calls: calls.map(toolCallOf) }),
+    ...(usage !== undefined && { usage }),
+  };
+}
+
+function toolCallOf({ id, function: called }: ToolCall) {
+  let parsed: unknown = called?.arguments;
+  try {
+    parsed = JSON.parse(called?.arguments ?? "{}");
+  } catch {
+    // A model may produce arguments that are not JSON; the worker receives them as text.
+  }
+  return { ...(id !== undefined && { id }), name: called?.name ?? "", arguments: parsed };
+}
+
+function embeddingsOf(body: { data?: { index?: number; embedding?: unknown }[]; usage?: unknown }) {
+  if (!Array.isArray(body.data)) return undefined;
+  const data = body.data
+    .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
+    .map(({ embedding }) => (Array.isArray(embedding) ? (embedding as unknown[]) : []));
+  return {
+    shape: [data.length, data[0]?.length ?? 0],
+    data,
+    ...(body.usage !== undefined && { usage: body.usage }),
+  };
+}
+
+/** The text of an error response: `{ error: { message } }`, `{ error: "…" }` or `{ message }`. */
+export function aiErrorText(body: unknown, status: number): string {
+  const { error, message } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
+  const inner = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
+  const text = [inner, message].find((each) => typeof each === "string");
+  return typeof text === "string" ? text.slice(0, 1000) : `the AI server responded with status ${status}`;
+}

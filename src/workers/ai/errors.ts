@@ -1,0 +1,26 @@
+import { defineErrors } from "../../kernel/index.ts";
+
+/** Errors of `env.AI.run()`. The worker receives the message. */
+export const aiErrors = defineErrors("ai", {
+  badInputs: { code: 5006, http: 400, message: "The inputs of {model} are invalid: {reason}", fix: "{fix}" },
+  unsupportedTask: {
+    code: 5007,
+    http: 400,
+    message: "The inputs {fields} of {model} belong to a task that this server does not support",
+    fix: "Use messages or prompt for text generation, text for embeddings.",
+  },
+  upstream: { code: 5021, http: 502, message: "{model}: {reason}" },
+  unreachable: {
+    code: 5022,
+    http: 502,
+    message: "The AI server cannot be reached: {reason}",
+    fix: "Check workers.ai_url and the AI server.",
+  },
+  tooManyCalls: { code: 3040, http: 429, message: "Capacity temporarily exceeded, please try again." },
+  badKeyFile: {
+    code: 5023,
+    http: 500,
+    message: "Cannot read the key of the AI server in {file}: {reason}.",
+    fix: "Correct workers.ai_key_file.",
+  },
+});

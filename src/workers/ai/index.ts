@@ -1,0 +1,2 @@
+export { aiServerOf } from "./server.ts";
+export { createAiService } from "./service.ts";

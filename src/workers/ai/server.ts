@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { messageOf } from "../../kernel/index.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import { aiErrors } from "./errors.ts";
+import type { AiServer } from "./service.ts";
+
+/** The AI server of the settings; undefined if there is none. Throws badKeyFile. */
+export function aiServerOf({ workers }: Pick<Settings, "workers">): AiServer | undefined {
+  const { ai_url: url, ai_key: key, ai_key_file: file, ai_models: models } = workers;
+  if (url === "") return undefined;
+  return {
+    url: url.replace(/\/+$/, ""),
+    key: file === "" ? key : readKey(file),
+    models: new Map(
+      models.map((entry) => {
+        const at = entry.indexOf("=");
+        return [entry.slice(0, at), entry.slice(at + 1)];
+      }),
+    ),
+  };
+}
+
+function readKey(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (err) {
+    throw aiErrors.badKeyFile({ file, reason: messageOf(err) }, { cause: err });
+  }
+}

@@ -23,6 +23,7 @@ export function accountsConformance(engine: TestEngine): void {
           user: { user: true as const },
           account: { account: first.account.id },
           zone: { zone: "f".repeat(32), account: first.account.id },
+          bucket: { bucket: "films", jurisdiction: "default", account: first.account.id },
         }[scope];
         assert.ok(admin.allows(name, on), name);
       }

@@ -1,8 +1,10 @@
 import { onEveryDatabase } from "../../test/support/databases.ts";
 import { accountsConformance } from "./accounts.conformance.ts";
+import { s3CredentialsConformance } from "./s3-credentials.conformance.ts";
 import { tokensConformance } from "./tokens.conformance.ts";
 
 onEveryDatabase((engine) => {
   accountsConformance(engine);
   tokensConformance(engine);
+  s3CredentialsConformance(engine);
 });

@@ -13,6 +13,7 @@ export type PermissionArea =
   | "Secrets Store"
   | "Workers KV Storage"
   | "Workers R2 Storage"
+  | "Workers R2 Storage Bucket Item"
   | "D1"
   | "Email Routing Addresses"
   | "Email Routing Rules"
@@ -24,8 +25,12 @@ export type PermissionArea =
 /** Write includes Read. */
 export type Permission = `${PermissionArea} ${"Read" | "Write"}`;
 
-/** The target of an operation: the user behind the token, one account, or one zone of an account. */
-export type Resource = { user: true } | { account: string } | { zone: string; account: string };
+/** The target of an operation: the user behind the token, one account, or one zone or R2 bucket of an account. */
+export type Resource =
+  | { user: true }
+  | { account: string }
+  | { zone: string; account: string }
+  | { bucket: string; jurisdiction: string; account: string };
 
 /** The client behind a request, as identified by its token. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import type { Clock, Ids, Log } from "../kernel/index.ts";
 import { createReadThroughCache } from "../kernel/recent.ts";
-import type { Db, Events } from "../store/index.ts";
+import type { Db, Events, Secrets } from "../store/index.ts";
 import { findAccount } from "./accounts-table.ts";
 import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
 import { createFirstRun, type FirstRun } from "./first-run.ts";
@@ -8,6 +8,7 @@ import { createMemberships, type Memberships } from "./memberships.ts";
 import { createTokenAuthenticator, type TokenAuthenticator } from "./tokens/authenticate.ts";
 import { createLastUsed } from "./tokens/last-used.ts";
 import { createTokens, type Tokens } from "./tokens/tokens.ts";
+import { createValueSealer } from "./tokens/value.ts";
 import { type AccountLimits, DEFAULT_ACCOUNT_LIMITS } from "./types.ts";
 import { createUsers, type Users } from "./users.ts";
 import type { AccountTables } from "./tables.ts";
@@ -21,6 +22,8 @@ export interface AccountsOptions {
   limits?: Partial<AccountLimits>;
   /** Describes an account's resources. Default: accounts hold no resources. */
   contents?: AccountContents;
+  /** Encrypts the S3 secrets of tokens. Default: tokens have none. */
+  secrets?: Secrets;
 }
 
 /** Accounts, users, memberships and API tokens. */
@@ -31,6 +34,7 @@ export interface AccountsModule extends FirstRun {
   tokens: Tokens;
   authenticate: TokenAuthenticator["authenticate"];
   isKnown: TokenAuthenticator["isKnown"];
+  s3Credentials: TokenAuthenticator["s3Credentials"];
   stillValid: TokenAuthenticator["stillValid"];
   /**
    * Calls the listener when a token, an account or a membership changes in any process. Returns a function that
@@ -60,10 +64,12 @@ export function createAccounts({
   log,
   limits: given = {},
   contents = async () => undefined,
+  secrets,
 }: AccountsOptions): AccountsModule {
   const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...given };
+  const sealValue = createValueSealer(secrets);
   const lastUsed = createLastUsed({ db, clock, log });
-  const authenticator = createTokenAuthenticator({ db, clock, lastUsed });
+  const authenticator = createTokenAuthenticator({ db, clock, lastUsed, sealValue, ...(secrets && { secrets }) });
   const tables = db.tables<AccountTables>();
   const existing = createReadThroughCache({
     read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true),
@@ -110,9 +116,10 @@ export function createAccounts({
     }),
     users: createUsers({ db }),
     memberships: createMemberships({ db, onChanged: changed.account }),
-    tokens: createTokens({ db, clock, ids, limits, onChanged: changed.token }),
+    tokens: createTokens({ db, clock, ids, limits, sealValue, onChanged: changed.token }),
     authenticate: authenticator.authenticate,
     isKnown: authenticator.isKnown,
+    s3Credentials: authenticator.s3Credentials,
     stillValid: authenticator.stillValid,
     onChanged(listener) {
       listeners.add(listener);
@@ -120,7 +127,7 @@ export function createAccounts({
     },
     accountExists: async (id) => (await existing.get(id)) === true,
     nameOf: async (id) => (await findAccount(tables, id))?.name,
-    ...createFirstRun({ db, clock, ids, onChanged: () => changed.account("all") }),
+    ...createFirstRun({ db, clock, ids, sealValue, onChanged: () => changed.account("all") }),
     flush: lastUsed.flush,
     async close() {
       for (const end of unsubscribe) end();

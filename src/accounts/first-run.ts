@@ -11,7 +11,7 @@ import {
 import { accountErrors } from "./errors.ts";
 import { makeAdminToken } from "./tokens/tokens.ts";
 import { insertToken } from "./tokens/tokens-table.ts";
-import { hashSecret, makeGlobalKey } from "./tokens/value.ts";
+import { hashSecret, makeGlobalKey, type SealValue } from "./tokens/value.ts";
 import type { Account, User } from "./types.ts";
 import type { AccountTables } from "./tables.ts";
 
@@ -51,11 +51,13 @@ export function createFirstRun({
   db,
   clock,
   ids,
+  sealValue,
   onChanged,
 }: {
   db: Db;
   clock: Clock;
   ids: Ids;
+  sealValue: SealValue;
   onChanged(): void;
 }): FirstRun {
   async function theUser(): Promise<User> {
@@ -111,7 +113,7 @@ export function createFirstRun({
           await insertUser(tx, user);
           await insertAccount(tx, account);
           await insertMembership(tx, membership);
-          await insertToken(tx, token, hashSecret(value));
+          await insertToken(tx, token, sealValue(token.id, value));
           return true;
         })
         .catch((err: unknown) => {
@@ -126,7 +128,7 @@ export function createFirstRun({
     async createAdminToken({ name = "Made on the machine" } = {}) {
       const user = await theUser();
       const { token, value } = makeAdminToken({ ids, now: clock.now(), user: user.id, name });
-      await db.transaction<AccountTables, void>((tx) => insertToken(tx, token, hashSecret(value)));
+      await db.transaction<AccountTables, void>((tx) => insertToken(tx, token, sealValue(token.id, value)));
       return { user, token: value };
     },
     async createGlobalKey() {

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Migration } from "../store/index.ts";
+import { hashOfS3Secret } from "./tokens/value.ts";
 
 export const accountsMigrations: Migration[] = [
   {
@@ -79,4 +80,27 @@ export const accountsMigrations: Migration[] = [
         .execute();
     },
   },
+  {
+    // The stored hashes become hashes of the S3 secrets, which are stored sealed. Until then, the hash was that secret.
+    name: "accounts-002-s3-secrets",
+    async up(db) {
+      await db.schema.alterTable("tokens").addColumn("s3_secret", "text").execute();
+      for (const { id, value_hash } of await db.selectFrom("tokens").select(["id", "value_hash"]).execute())
+        await db
+          .updateTable("tokens")
+          .set({ value_hash: rehash(value_hash as string) })
+          .where("id", "=", id)
+          .execute();
+      const users = await db.selectFrom("users").select(["id", "global_key_hash"]).execute();
+      for (const { id, global_key_hash } of users)
+        if (global_key_hash !== null)
+          await db
+            .updateTable("users")
+            .set({ global_key_hash: rehash(global_key_hash as string) })
+            .where("id", "=", id)
+            .execute();
+    },
+  },
 ];
+
+const rehash = (oldHash: string): string => hashOfS3Secret(Buffer.from(oldHash, "base64url").toString("hex"));

@@ -24,6 +24,8 @@ export interface AccountTables {
     created_by: string;
     name: string;
     value_hash: string;
+    /** Sealed. */
+    s3_secret: string | null;
     status: string;
     /** JSON. */
     policies: string;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
 import { createReadThroughCache } from "../../kernel/recent.ts";
-import type { Db } from "../../store/index.ts";
+import type { Db, Secrets } from "../../store/index.ts";
 import { accountsOfUser, emailKey, findUser, findUserByGlobalKey } from "../accounts-table.ts";
 import type { Caller } from "../caller.ts";
 import { accountErrors } from "../errors.ts";
@@ -9,9 +9,9 @@ import { fullAccessPolicies } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";
 import { ipMatcher } from "./ip-condition.ts";
 import type { LastUsed } from "./last-used.ts";
-import { findToken, findTokenByHash } from "./tokens-table.ts";
+import { findS3Secret, findToken, findTokenByHash, setS3Secret } from "./tokens-table.ts";
 import type { Token } from "./types.ts";
-import { hashSecret } from "./value.ts";
+import { hashSecret, s3SecretContext, type SealValue } from "./value.ts";
 import type { AccountTables } from "../tables.ts";
 
 export interface TokenAuthenticator {
@@ -20,6 +20,11 @@ export interface TokenAuthenticator {
    * unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
    */
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
+  /**
+   * The caller behind an access key id of the S3 API, which is a token id, and the secret that its signatures are made
+   * with. Undefined if unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
+   */
+  s3Credentials(accessKeyId: string, ip?: string): Promise<{ caller: Caller; secret: string } | undefined>;
   /** True if the cache holds this value as a valid token. Does not read the database. */
   isKnown(secret: string): boolean;
   /**
@@ -43,6 +48,8 @@ interface CachedCaller {
   letsIn(ip: string | undefined): boolean;
   /** Absent for a global key. */
   token?: { lastUsedAt: number | null; notedAt: number };
+  /** False: a token from before tokens had S3 secrets. */
+  hasS3Secret?: boolean;
 }
 
 /** Maximum number of cached callers. */
@@ -56,16 +63,22 @@ export function createTokenAuthenticator({
   db,
   clock,
   lastUsed,
+  sealValue,
+  secrets,
 }: {
   db: Db;
   clock: Clock;
   lastUsed: LastUsed;
+  sealValue: SealValue;
+  secrets?: Secrets;
 }): TokenAuthenticator {
   const tables = db.tables<AccountTables>();
 
   async function read(secretHash: string): Promise<CachedCaller | undefined> {
     const token = await findTokenByHash(tables, secretHash, clock.now());
-    return token === undefined ? readGlobalKey(await findUserByGlobalKey(tables, secretHash)) : readToken(token);
+    if (token === undefined) return readGlobalKey(await findUserByGlobalKey(tables, secretHash));
+    const entry = await readToken(token);
+    return entry && { ...entry, hasS3Secret: (await findS3Secret(tables, token.id)) !== null };
   }
 
   async function readToken(token: Token): Promise<CachedCaller | undefined> {
@@ -90,7 +103,35 @@ export function createTokenAuthenticator({
     return { ...known(user, all), onlyWithEmail: true, notBefore: -Infinity, expiresAt: Infinity, letsIn: () => true };
   }
 
+  async function readS3Credentials(id: string): Promise<(CachedCaller & { secret: string }) | undefined> {
+    const sealed = secrets && (await findS3Secret(tables, id));
+    const token = sealed == null ? undefined : await findToken(tables, id, clock.now());
+    const entry = token && (await readToken(token));
+    return entry && { ...entry, secret: secrets!.open(sealed!, s3SecretContext(id)) };
+  }
+
   const callers = createReadThroughCache({ read, clock, max: MAX_CALLERS, ttlMs: FRESH_MS });
+  const s3Keys = createReadThroughCache({ read: readS3Credentials, clock, max: MAX_CALLERS, ttlMs: FRESH_MS });
+
+  function admit(entry: CachedCaller, ip: string | undefined): Caller | undefined {
+    const now = clock.now();
+    if (now < entry.notBefore || now >= entry.expiresAt) return undefined;
+    if (!entry.letsIn(ip)) throw accountErrors.wrongAddress({ ip: ip ?? "unknown" });
+    note(entry, now);
+    return entry.caller;
+  }
+
+  /** The value is known only now. */
+  async function addS3Secret(entry: CachedCaller, value: string): Promise<void> {
+    if (secrets === undefined || entry.hasS3Secret !== false) return;
+    entry.hasS3Secret = true;
+    const { tokenId } = entry.caller;
+    const sealed = sealValue(tokenId, value);
+    await db
+      .transaction<AccountTables, void>((tx) => setS3Secret(tx, tokenId, sealed))
+      // The next request with this token tries again.
+      .catch(() => void (entry.hasS3Secret = false));
+  }
 
   function note(entry: CachedCaller, now: number): void {
     if (entry.token === undefined || now - entry.token.notedAt < NOTE_MS) return;
@@ -103,11 +144,14 @@ export function createTokenAuthenticator({
       const entry = await callers.get(hashSecret(secret));
       if (entry === undefined) return undefined;
       if (email === undefined ? entry.onlyWithEmail : entry.emailKey !== emailKey(email)) return undefined;
-      const now = clock.now();
-      if (now < entry.notBefore || now >= entry.expiresAt) return undefined;
-      if (!entry.letsIn(ip)) throw accountErrors.wrongAddress({ ip: ip ?? "unknown" });
-      note(entry, now);
-      return entry.caller;
+      const caller = admit(entry, ip);
+      if (caller !== undefined) await addS3Secret(entry, secret);
+      return caller;
+    },
+    async s3Credentials(accessKeyId, ip) {
+      const entry = await s3Keys.get(accessKeyId);
+      const caller = entry && admit(entry, ip);
+      return caller && { caller, secret: entry!.secret };
     },
     isKnown: (secret) => callers.has(hashSecret(secret)),
     async stillValid(tokenId, since) {
@@ -122,8 +166,14 @@ export function createTokenAuthenticator({
             : await readToken(token);
       return entry !== undefined && now >= entry.notBefore && now < entry.expiresAt ? entry.caller : undefined;
     },
-    forgetToken: (id) => callers.forget(({ caller }) => caller.tokenId === id),
-    forgetAll: () => callers.forget(() => true),
+    forgetToken(id) {
+      callers.forget(({ caller }) => caller.tokenId === id);
+      s3Keys.forget(({ caller }) => caller.tokenId === id);
+    },
+    forgetAll() {
+      callers.forget(() => true);
+      s3Keys.forget(() => true);
+    },
   };
 }
 

@@ -1,12 +1,15 @@
 import { permissionGroups, SCOPE_NAMES, type Scope } from "./permission-groups.ts";
 import type { Policy } from "./types.ts";
 
+/** Permissions of an account include those of its buckets. */
+const SCOPES: Scope[] = ["account", "zone", "user"];
+
 /**
  * Policies that grant every permission on everything that a user can access, now and in the future. Replace the
  * placeholder ids before storing them.
  */
 export const fullAccessPolicies = (user: string): Policy[] =>
-  (Object.keys(SCOPE_NAMES) as Scope[]).map((scope) => ({
+  SCOPES.map((scope) => ({
     id: "",
     effect: "allow",
     groups: permissionGroups.filter((group) => group.scope === scope).map(({ id }) => id),

@@ -55,6 +55,7 @@ const questions: Resource[] = [
   { user: true },
   ...accounts.map((account) => ({ account })),
   ...zones.map((zone) => ({ zone, account: home[zone]! })),
+  ...accounts.map((account) => ({ account, bucket: "films", jurisdiction: "default" })),
 ];
 
 /** Reference implementation: checks every policy, group and resource for each query. */
@@ -187,4 +188,41 @@ test("an account token applies to its own account regardless of the resources in
       { kind: "zones of", account: accounts[0] },
     ],
   );
+});
+
+test("access to the objects of one bucket, alone and as part of its account", () => {
+  const account = accounts[0]!;
+  const [item, items, all] = [
+    "Workers R2 Storage Bucket Item Read",
+    "Workers R2 Storage Bucket Item Write",
+    "Workers R2 Storage Write",
+  ] as const;
+  const films = { account, bucket: "films", jurisdiction: "default" };
+  const others: Resource[] = [
+    { ...films, bucket: "film" },
+    { ...films, jurisdiction: "eu" },
+    { ...films, account: accounts[1]! },
+    { account },
+  ];
+  const grants = (effect: Policy["effect"], group: Permission, resource: string) =>
+    grantsOf([{ id: "p", effect, groups: [idOf(group)], resources: { [resource]: "*" } }], owner);
+  const bucket = `com.cloudflare.edge.r2.bucket.${account}_default_films`;
+  const reachable = new Set(accounts);
+  const one = grants("allow", items, bucket);
+  const allows = compile(one, reachable);
+  assert.ok(allows(items, films) && allows(item, films));
+  for (const on of others) assert.ok(!allows(item, on), JSON.stringify(on));
+  assert.ok(!allows("Workers R2 Storage Read", films) && !allows("Workers R2 Storage Read", { account }));
+
+  const whole = grants("allow", all, `${A}.${account}`);
+  assert.ok(compile(whole, reachable)(items, films));
+  assert.ok(
+    !compile([...whole, ...grants("deny", "Workers R2 Storage Read", `${A}.${account}`)], reachable)(item, films),
+  );
+  assert.ok(!compile([...whole, ...grants("deny", item, bucket)], reachable)(item, films));
+  assert.equal(findExceedingGrant(one, whole), undefined);
+  assert.equal(findExceedingGrant(one, grants("allow", all, `${A}.*`)), undefined);
+  assert.ok(findExceedingGrant(whole, one));
+  assert.ok(findExceedingGrant(one, [...whole, ...grants("deny", item, bucket)]));
+  assert.ok(findExceedingGrant(one, grants("allow", items, bucket.replace("films", "film"))));
 });

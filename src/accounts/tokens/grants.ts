@@ -1,7 +1,14 @@
 import { Fault } from "../../kernel/index.ts";
 import type { Permission, Resource } from "../caller.ts";
 import { permissionGroup } from "./permission-groups.ts";
-import { containsResource, mayOverlap, readPolicyResources, scopeOf, type PolicyResource } from "./policy-resources.ts";
+import {
+  bucketKey,
+  containsResource,
+  mayOverlap,
+  readPolicyResources,
+  scopeOf,
+  type PolicyResource,
+} from "./policy-resources.ts";
 import type { Policy, TokenOwner } from "./types.ts";
 
 /** A permission on a resource, allowed or denied. */
@@ -35,6 +42,19 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
 }
 
 function implies(permission: Permission, effect: Grant["effect"]): Permission[] {
+  const all = implied(permission, effect);
+  // Access to all buckets of an account includes the objects of each bucket.
+  const items = all.flatMap((each): Permission[] => (isR2(each) ? [R2_ITEMS[each]] : []));
+  return [...all, ...items];
+}
+
+const R2_ITEMS = {
+  "Workers R2 Storage Read": "Workers R2 Storage Bucket Item Read",
+  "Workers R2 Storage Write": "Workers R2 Storage Bucket Item Write",
+} as const satisfies Partial<Record<Permission, Permission>>;
+const isR2 = (permission: Permission): permission is keyof typeof R2_ITEMS => Object.hasOwn(R2_ITEMS, permission);
+
+function implied(permission: Permission, effect: Grant["effect"]): Permission[] {
   const [, area, word] = /^(.*) (Read|Write)$/.exec(permission)!;
   if (effect === "allow" && word === "Write") return [permission, `${area} Read` as Permission];
   if (effect === "deny" && word === "Read") return [permission, `${area} Write` as Permission];
@@ -70,6 +90,7 @@ interface Reach {
   zonesOf: Set<string>;
   zones: Set<string>;
   zonesIn: Set<string>;
+  buckets: Set<string>;
 }
 
 const createReach = (): Reach => ({
@@ -80,6 +101,7 @@ const createReach = (): Reach => ({
   zonesOf: new Set(),
   zones: new Set(),
   zonesIn: new Set(),
+  buckets: new Set(),
 });
 
 function add(reach: Reach, place: PolicyResource): void {
@@ -98,6 +120,8 @@ function add(reach: Reach, place: PolicyResource): void {
       return void reach.zones.add(place.zone);
     case "zone in":
       return void reach.zonesIn.add(`${place.account}/${place.zone}`);
+    case "bucket":
+      return void reach.buckets.add(bucketKey(place));
   }
 }
 
@@ -109,6 +133,7 @@ function covers(reach: Reach, on: Resource): boolean {
   if ("user" in on) return reach.user;
   if (reach.everyAccount || reach.everyZone || reach.accounts.has(on.account) || reach.zonesOf.has(on.account))
     return true;
+  if ("bucket" in on) return reach.buckets.has(bucketKey(on));
   return (
     "zone" in on &&
     (reach.zones.has(on.zone) || (reach.zonesIn.size > 0 && reach.zonesIn.has(`${on.account}/${on.zone}`)))

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Permission, PermissionArea } from "../caller.ts";
 
 /** The kind of resource that a permission applies to. */
-export type Scope = "account" | "zone" | "user";
+export type Scope = "account" | "zone" | "user" | "bucket";
 
 export interface PermissionGroup {
   /**
@@ -27,6 +27,7 @@ export const SCOPE_NAMES: Record<Scope, string> = {
   account: "com.cloudflare.api.account",
   zone: "com.cloudflare.api.account.zone",
   user: "com.cloudflare.api.user",
+  bucket: "com.cloudflare.edge.r2.bucket",
 };
 
 // Area, scope, category, id of Read, id of Write. For groups that the hosted service lacks, the id is derived from the
@@ -93,6 +94,13 @@ const table: [PermissionArea, Scope, Category, read?: string, write?: string][] 
     "developer_platform",
     "b4992e1108244f5d8bfbd5744320c2e1",
     "bf7481a1826f439697cb59a20b22293e",
+  ],
+  [
+    "Workers R2 Storage Bucket Item",
+    "bucket",
+    "developer_platform",
+    "6a018a9f2fc74eb6b293b0c548f38b39",
+    "2efd5506f9c8494dacb1fa10a3e7d5b6",
   ],
   ["D1", "account", "developer_platform", "192192df92ee43ac90f2aeeffce67e35", "09b2857d1c31407795e75e3fed8617a1"],
   [

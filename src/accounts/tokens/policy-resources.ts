@@ -12,12 +12,16 @@ export type PolicyResource =
   | { kind: "every zone" }
   | { kind: "zones of"; account: string }
   | { kind: "zone"; zone: string }
-  | { kind: "zone in"; account: string; zone: string };
+  | { kind: "zone in"; account: string; zone: string }
+  | { kind: "bucket"; account: string; jurisdiction: string; bucket: string };
 
 export const scopeOf = ({ kind }: PolicyResource): Scope =>
-  kind === "user" ? "user" : kind === "account" || kind === "every account" ? "account" : "zone";
+  kind === "user" || kind === "bucket" ? kind : kind === "account" || kind === "every account" ? "account" : "zone";
 
 const NAME = /^com\.cloudflare\.api\.(account\.zone|account|user)\.([0-9a-f]{32}|\*)$/;
+
+/** `com.cloudflare.edge.r2.bucket.<account>_<jurisdiction>_<bucket name>` */
+const BUCKET = /^com\.cloudflare\.edge\.r2\.bucket\.([0-9a-f]{32})_([a-z-]+)_([a-z0-9][a-z0-9-]{1,61}[a-z0-9])$/;
 
 /** The resources specified in a policy. Throws the error that `refuse` returns for a key and a reason. */
 export function readPolicyResources(
@@ -48,13 +52,18 @@ function readPlace(
   owner: TokenOwner,
   refuse: (key: string, reason: string) => Error,
 ): PolicyResource {
+  const [, owning, jurisdiction, bucket] = BUCKET.exec(name) ?? [];
   const [, kind, id] = NAME.exec(name) ?? [];
-  if (kind === undefined || id === undefined)
+  if ((kind === undefined || id === undefined) && owning === undefined)
     throw refuse(
       name,
-      "supported are com.cloudflare.api.account.<id>, com.cloudflare.api.account.zone.<id> (both also with * for all) and com.cloudflare.api.user.<id>",
+      "supported are com.cloudflare.api.account.<id>, com.cloudflare.api.account.zone.<id> (both also with * for all), com.cloudflare.api.user.<id> and com.cloudflare.edge.r2.bucket.<account id>_<jurisdiction>_<bucket>",
     );
   if (value !== "*") throw refuse(name, 'the value must be "*"');
+  if (owning !== undefined)
+    return within({ kind: "bucket", account: owning, jurisdiction: jurisdiction!, bucket: bucket! }, owner, (reason) =>
+      refuse(name, reason),
+    );
   if (kind === "user") {
     if (!("user" in owner) || (id !== "*" && id !== owner.user))
       throw refuse(name, "a token can access only the user who owns it");
@@ -62,10 +71,10 @@ function readPlace(
   }
   const place: PolicyResource =
     kind === "account.zone"
-      ? ofZones("*", id)
+      ? ofZones("*", id!)
       : id === "*"
         ? { kind: "every account" }
-        : { kind: "account", account: id };
+        : { kind: "account", account: id! };
   return within(place, owner, (reason) => refuse(name, reason));
 }
 
@@ -101,9 +110,11 @@ export function containsResource(outer: PolicyResource, inner: PolicyResource): 
     case "user":
       return inner.kind === "user";
     case "every account":
-      return scopeOf(inner) === "account";
+      return scopeOf(inner) === "account" || inner.kind === "bucket";
     case "account":
-      return inner.kind === "account" && inner.account === outer.account;
+      return (inner.kind === "account" || inner.kind === "bucket") && inner.account === outer.account;
+    case "bucket":
+      return inner.kind === "bucket" && bucketKey(inner) === bucketKey(outer);
     case "every zone":
       return scopeOf(inner) === "zone";
     case "zones of":
@@ -117,11 +128,18 @@ export function containsResource(outer: PolicyResource, inner: PolicyResource): 
 
 /** True if the two may overlap. Uncertain cases, such as a zone specified without its account, count as overlap. */
 export function mayOverlap(a: PolicyResource, b: PolicyResource): boolean {
-  if (scopeOf(a) !== scopeOf(b)) return false;
+  // A bucket is part of its account.
+  const scope = (place: PolicyResource) => (place.kind === "bucket" ? "account" : scopeOf(place));
+  if (scope(a) !== scope(b)) return false;
+  if (a.kind === "bucket" && b.kind === "bucket") return bucketKey(a) === bucketKey(b);
   const sameAccount = !("account" in a) || !("account" in b) || a.account === b.account;
   const sameZone = !("zone" in a) || !("zone" in b) || a.zone === b.zone;
   return sameAccount && sameZone;
 }
+
+/** Unique among all buckets: the other parts have no underscores. */
+export const bucketKey = (place: { account: string; jurisdiction: string; bucket: string }): string =>
+  `${place.account}_${place.jurisdiction}_${place.bucket}`;
 
 export function describeResource(place: PolicyResource): string {
   switch (place.kind) {
@@ -138,5 +156,7 @@ export function describeResource(place: PolicyResource): string {
     case "zone":
     case "zone in":
       return `zone ${place.zone}`;
+    case "bucket":
+      return `bucket ${place.bucket} of account ${place.account}`;
   }
 }

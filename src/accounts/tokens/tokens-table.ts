@@ -1,10 +1,11 @@
 import type { Expression, SqlBool } from "kysely";
 import type { AccountTables, AccountsExecutor } from "../tables.ts";
+import type { StoredValue } from "./value.ts";
 import type { IpCondition, Policy, Token, TokenOwner } from "./types.ts";
 
 type Row = AccountTables["tokens"];
 
-export async function insertToken(db: AccountsExecutor, token: Token, valueHash: string): Promise<void> {
+export async function insertToken(db: AccountsExecutor, token: Token, value: StoredValue): Promise<void> {
   await db
     .insertInto("tokens")
     .values({
@@ -13,7 +14,8 @@ export async function insertToken(db: AccountsExecutor, token: Token, valueHash:
       user_id: "user" in token.owner ? token.owner.user : null,
       account_id: "account" in token.owner ? token.owner.account : null,
       created_by: token.createdBy,
-      value_hash: valueHash,
+      value_hash: value.hash,
+      s3_secret: value.s3Secret,
       issued_at: token.issuedAt,
       last_used_at: null,
     })
@@ -27,10 +29,29 @@ export async function updateToken(db: AccountsExecutor, token: Token): Promise<v
 export async function setTokenValue(
   db: AccountsExecutor,
   id: string,
-  valueHash: string,
+  value: StoredValue,
   modifiedAt: number,
 ): Promise<void> {
-  await db.updateTable("tokens").set({ value_hash: valueHash, modified_at: modifiedAt }).where("id", "=", id).execute();
+  await db
+    .updateTable("tokens")
+    .set({ value_hash: value.hash, s3_secret: value.s3Secret, modified_at: modifiedAt })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** The sealed S3 secret of a token. Null: it has none yet. */
+export async function findS3Secret(db: AccountsExecutor, id: string): Promise<string | null | undefined> {
+  return (await db.selectFrom("tokens").select("s3_secret").where("id", "=", id).executeTakeFirst())?.s3_secret;
+}
+
+/** For a token from before tokens had S3 secrets. No-op if the value has changed since. */
+export async function setS3Secret(db: AccountsExecutor, id: string, { hash, s3Secret }: StoredValue): Promise<void> {
+  await db
+    .updateTable("tokens")
+    .set({ s3_secret: s3Secret })
+    .where("id", "=", id)
+    .where("value_hash", "=", hash)
+    .execute();
 }
 
 export async function deleteToken(db: AccountsExecutor, id: string): Promise<void> {

@@ -19,7 +19,7 @@ import {
   updateToken,
 } from "./tokens-table.ts";
 import type { Policy, Token, TokenOwner, TokenRequest } from "./types.ts";
-import { hashSecret, makeTokenValue } from "./value.ts";
+import { makeTokenValue, type SealValue } from "./value.ts";
 import type { AccountTables, AccountsExecutor } from "../tables.ts";
 
 export interface Tokens {
@@ -52,11 +52,12 @@ interface TokensDeps {
   clock: Clock;
   ids: Ids;
   limits: Pick<AccountLimits, "userTokens" | "accountTokens">;
+  sealValue: SealValue;
   /** Called after the commit of a change and before the response. */
   onChanged(token: string): void;
 }
 
-export function createTokens({ db, clock, ids, limits, onChanged }: TokensDeps): Tokens {
+export function createTokens({ db, clock, ids, limits, sealValue, onChanged }: TokensDeps): Tokens {
   const tables = db.tables<AccountTables>();
   const transaction = <Result>(work: (tx: AccountsExecutor) => Promise<Result>) =>
     db.transaction<AccountTables, Result>(work);
@@ -128,7 +129,7 @@ export function createTokens({ db, clock, ids, limits, onChanged }: TokensDeps):
       await transaction(async (tx) => {
         await rejectBroaderToken(tx, by, token, owner);
         if ((await countTokens(tx, owner)) >= limit) throw accountErrors.tooManyTokens({ limit });
-        await insertToken(tx, token, hashSecret(value));
+        await insertToken(tx, token, sealValue(token.id, value));
       });
       return { token, value };
     },
@@ -150,7 +151,7 @@ export function createTokens({ db, clock, ids, limits, onChanged }: TokensDeps):
       await transaction(async (tx) => {
         const token = await find(tx, owner, id);
         await rejectBroaderToken(tx, by, token, owner);
-        await setTokenValue(tx, id, hashSecret(value), clock.now());
+        await setTokenValue(tx, id, sealValue(id, value), clock.now());
       });
       onChanged(id);
       return value;

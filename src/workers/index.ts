@@ -42,19 +42,17 @@ export {
 } from "./bindings/kv/index.ts";
 export {
   createR2Service,
-  conditionsHold as r2ConditionsHold,
+  conditionsOf as r2Conditions,
+  metadataFromHeaders as r2MetadataFromHeaders,
+  readHttpObject as readR2Object,
   jurisdictions as r2Jurisdictions,
   locations as r2Locations,
   r2Errors,
   r2Migrations,
-  type Conditions as R2Conditions,
-  type Etag as R2Etag,
   type ListedObject as R2ListedObject,
-  type Metadata as R2Metadata,
   type R2Bucket,
   type R2BucketList,
   type R2Buckets,
-  type R2Object,
 } from "./bindings/r2/index.ts";
 export * from "./queues/index.ts";
 export * from "./routing/index.ts";

@@ -53,7 +53,7 @@ export interface R2Bucket {
 export const locations = ["apac", "eeur", "enam", "weur", "wnam", "oc"] as const;
 export const jurisdictions = ["default", "eu", "fedramp"] as const;
 type Location = (typeof locations)[number];
-type Jurisdiction = (typeof jurisdictions)[number];
+export type Jurisdiction = (typeof jurisdictions)[number];
 
 interface NewBucket {
   storageClass?: StorageClass;
@@ -70,9 +70,11 @@ interface BucketListOptions {
   limit?: number;
 }
 
-interface R2BucketListOptions {
+export interface R2BucketListOptions {
   db: Db;
   buckets: R2Buckets;
+  /** Called when a bucket has been deleted, possibly again in a later sweep. */
+  onRemoved?(id: string): Promise<void>;
   clock?: Clock;
   ids?: Ids;
 }
@@ -87,6 +89,7 @@ const REMEMBERED_MS = 8 * 24 * 3600_000;
 export function createR2BucketList({
   db,
   buckets,
+  onRemoved = async () => {},
   clock = systemClock,
   ids = randomIds,
 }: R2BucketListOptions): R2BucketList {
@@ -128,6 +131,7 @@ export function createR2BucketList({
         if (state === "removing" && since < clock.now() - INTERRUPTED_MS) await removeIfEmpty(id, since);
         if (state !== "removed") continue;
         await clear(id);
+        await onRemoved(id);
         if (since < clock.now() - REMEMBERED_MS) await table.forget(id);
       }
       if (batch.length < BATCH) return;
@@ -199,6 +203,7 @@ export function createR2BucketList({
         throw r2Errors.unavailable();
       seen.delete(`${account}/${name}`);
       if (!(await removeIfEmpty(id, since))) throw refused();
+      await onRemoved(id);
     },
 
     exists: async (account, name) => (await get(account, name)) !== undefined,

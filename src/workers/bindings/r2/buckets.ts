@@ -6,14 +6,20 @@ import { checkBucket, defaultLimits, type R2Limits } from "./limits.ts";
 import { listObjects } from "./list.ts";
 import type {
   ObjectBody,
+  ObjectRange,
   FoundObject,
   GetOptions,
   ListOptions,
   Metadata,
   ObjectPage,
+  OpenUpload,
+  R2Change,
   R2PutOptions,
   R2Object,
+  StorageClass,
+  StoredPart,
   UploadedPart,
+  UploadListOptions,
   UploadRef,
 } from "./object.ts";
 import { createMultipart } from "./multipart.ts";
@@ -22,6 +28,8 @@ import { createObjectTable } from "./r2-table.ts";
 import { createRemovedTable } from "./removed-table.ts";
 import { createRemoval } from "./removal.ts";
 import { createR2Sweep, type R2SweepResult, type R2SweepOptions } from "./sweep.ts";
+import { createUploadListTable } from "./upload-list-table.ts";
+import { createUploadLists } from "./upload-list.ts";
 import { createUploadTable } from "./upload-table.ts";
 
 /**
@@ -41,8 +49,12 @@ export interface R2Buckets {
    * badDigest, incompleteBody, entityTooLarge, metadataTooLarge.
    */
   put(bucket: string, key: string, body: ObjectBody, options?: R2PutOptions): Promise<R2Object>;
-  /** 1 to 1000 keys; absent keys are ignored. Deletes all or none. */
-  delete(bucket: string, keys: string[]): Promise<void>;
+  /** 1 to 1000 keys; absent keys are ignored. Deletes all or none. Resolves with the keys that existed. */
+  delete(bucket: string, keys: string[]): Promise<string[]>;
+  /** Deletes the objects whose current version is one of these, for lifecycle rules. 1 to 1000 versions. */
+  expire(bucket: string, versions: string[]): Promise<void>;
+  /** Changes the storage class of the objects whose current version is one of these. 1 to 1000 versions. */
+  changeStorageClass(bucket: string, versions: string[], storageClass: StorageClass): Promise<void>;
   list(bucket: string, options?: ListOptions): Promise<ObjectPage>;
 
   createUpload(bucket: string, key: string, options?: Metadata): Promise<UploadRef>;
@@ -61,6 +73,23 @@ export interface R2Buckets {
   completeUpload(bucket: string, upload: UploadRef, parts: UploadedPart[]): Promise<R2Object>;
   /** Safe to repeat or to call after completion. Throws noSuchUpload for an unknown or forgotten upload. */
   abortUpload(bucket: string, upload: UploadRef): Promise<void>;
+  /** Open uploads by key and upload id. */
+  listUploads(bucket: string, options?: UploadListOptions): Promise<{ uploads: OpenUpload[]; more: boolean }>;
+  /** The parts of an open upload by number, starting after `after`. Throws noSuchUpload. */
+  listParts(
+    bucket: string,
+    upload: UploadRef,
+    options?: { after?: number; limit?: number },
+  ): Promise<{ upload: OpenUpload; parts: StoredPart[]; more: boolean }>;
+  /**
+   * The bytes of a part of a completed multipart object, with its version. Another object is its own first part.
+   * Undefined if the key or the part does not exist.
+   */
+  partRange(
+    bucket: string,
+    key: string,
+    partNumber: number,
+  ): Promise<{ etag: string; range: ObjectRange; parts: number | undefined } | undefined>;
 
   /**
    * Deletes bytes left behind by crashes and aborts abandoned uploads; a bounded amount per call. Call it periodically.
@@ -83,6 +112,8 @@ export interface R2Options {
    * readers time to finish.
    */
   removeImmediately?: boolean;
+  /** Called after the commit of a change and before the operation resolves. Must not reject. */
+  onChange?(change: R2Change): Promise<void>;
 }
 
 export function createR2Buckets({
@@ -93,6 +124,7 @@ export function createR2Buckets({
   log = silentLog,
   limits: changed,
   removeImmediately = true,
+  onChange = async () => {},
 }: R2Options): R2Buckets {
   const limits = { ...defaultLimits, ...changed };
   const table = createObjectTable(db);
@@ -103,6 +135,7 @@ export function createR2Buckets({
   const objects = createObjects({ store, table, contents, removal, clock, ids, limits });
   const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });
   const sweep = createR2Sweep({ store, uploads, removed, removal, clock, limits });
+  const lists = createUploadLists({ table: createUploadListTable(db), objects: table, limits });
 
   /** Every call takes a bucket name, which becomes part of the object store keys. */
   const within =
@@ -112,16 +145,45 @@ export function createR2Buckets({
       return work(bucket, ...args);
     };
 
+  async function deleted(bucket: string, action: R2Change["action"], keys: string[]): Promise<void> {
+    if (keys.length > 0) await onChange({ action, bucket, objects: keys.map((key) => ({ key })) });
+  }
+
   return {
     head: within(objects.head),
     get: within(objects.get),
-    put: within(objects.put),
-    delete: within(objects.remove),
+    put: within(async (bucket, key: string, body: ObjectBody, options: R2PutOptions = {}) => {
+      const object = await objects.put(bucket, key, body, options);
+      const { copiedFrom } = options;
+      await onChange({
+        action: copiedFrom === undefined ? "PutObject" : "CopyObject",
+        bucket,
+        objects: [object],
+        ...(copiedFrom && { copiedFrom }),
+      });
+      return object;
+    }),
+    delete: within(async (bucket, keys: string[]) => {
+      const removedKeys = await objects.remove(bucket, keys);
+      await deleted(bucket, "DeleteObject", removedKeys);
+      return removedKeys;
+    }),
+    expire: within(async (bucket, versions: string[]) =>
+      deleted(bucket, "LifecycleDeletion", await objects.removeVersions(bucket, versions)),
+    ),
+    changeStorageClass: within(table.changeStorageClass),
     list: within((bucket, options: ListOptions = {}) => listObjects(table, limits, bucket, options)),
     createUpload: within(multipart.create),
     uploadPart: within(multipart.putPart),
-    completeUpload: within(multipart.complete),
+    completeUpload: within(async (bucket, upload: UploadRef, parts: UploadedPart[]) => {
+      const object = await multipart.complete(bucket, upload, parts);
+      await onChange({ action: "CompleteMultipartUpload", bucket, objects: [object] });
+      return object;
+    }),
     abortUpload: within(multipart.abort),
+    listUploads: within(lists.uploads),
+    listParts: within(lists.parts),
+    partRange: within(lists.partRange),
     sweep,
     close: () => removal.settled(),
   };

@@ -90,7 +90,14 @@ function after(entry: { folded: boolean; name: string }, before: string | undefi
 }
 
 /** A cursor identifies the last entry, so that keys written between two pages appear if they sort after it. */
-const cursorAfter = ({ folded, name }: Entry) => Buffer.from(`${folded ? "p" : "k"}${name}`).toString("base64url");
+const cursorAfter = ({ folded, name }: Pick<Entry, "folded" | "name">) =>
+  Buffer.from(`${folded ? "p" : "k"}${name}`).toString("base64url");
+
+/** The cursor of a page that ended with this prefix. */
+export const cursorAfterPrefix = (prefix: string): string => cursorAfter({ folded: true, name: prefix });
+
+/** The key or prefix at the end of the page. */
+export const lastOfCursor = (cursor: string): string => Buffer.from(cursor, "base64url").toString().slice(1);
 
 function decodeCursor(cursor: string, limits: R2Limits) {
   const text = Buffer.from(cursor, "base64url").toString();

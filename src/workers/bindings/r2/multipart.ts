@@ -65,7 +65,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
       removal.enqueue(
         await uploads.putPart(
           upload,
-          { upload_id: uploadId, part_number: partNumber, blob, size: stored.size, md5: etag },
+          { upload_id: uploadId, part_number: partNumber, blob, size: stored.size, md5: etag, uploaded: clock.now() },
           mustBeOpen,
           clock.now(),
         ),

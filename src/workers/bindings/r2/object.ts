@@ -65,6 +65,8 @@ export interface R2PutOptions extends Metadata {
   checksums?: Checksums;
   /** Expected number of bytes of the body. */
   size?: number;
+  /** The source of a copy, for event notifications. */
+  copiedFrom?: { bucket: string; key: string };
 }
 
 export interface GetOptions {
@@ -101,6 +103,37 @@ export interface ObjectPage {
   delimitedPrefixes: string[];
   /** Present if there are more pages. */
   cursor?: string;
+}
+
+/** A change of an object, after its commit. */
+export interface R2Change {
+  action: "PutObject" | "CopyObject" | "CompleteMultipartUpload" | "DeleteObject" | "LifecycleDeletion";
+  /** The bucket name used with R2Buckets. */
+  bucket: string;
+  /** For deletions: only the key. */
+  objects: { key: string; size?: number; etag?: string }[];
+  copiedFrom?: { bucket: string; key: string };
+}
+
+export interface UploadListOptions {
+  prefix?: string;
+  /** Lists uploads after this key; with `afterUpload`, also later uploads of the key itself. */
+  afterKey?: string;
+  afterUpload?: string;
+  /** 1 to 1000; default 1000. */
+  limit?: number;
+}
+
+/** An open multipart upload. */
+export interface OpenUpload extends UploadRef {
+  createdAt: Date;
+  storageClass: StorageClass;
+}
+
+export interface StoredPart extends UploadedPart {
+  size: number;
+  /** Undefined for parts from before it was recorded. */
+  uploaded: Date | undefined;
 }
 
 export interface UploadRef {

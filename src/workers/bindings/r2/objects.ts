@@ -120,23 +120,31 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     return true;
   }
 
-  async function remove(bucket: string, keys: string[]): Promise<void> {
+  async function remove(bucket: string, keys: string[]): Promise<string[]> {
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
     for (const key of keys) checkObjectName(key, limits);
-    if (keys.length === 1 && (await removeAlone(bucket, keys[0]!))) return;
-    removal.enqueue(await table.remove(bucket, [...new Set(keys)], clock.now()));
+    const alone = keys.length === 1 ? await removeAlone(bucket, keys[0]!) : undefined;
+    return alone ?? removeBy("key", bucket, [...new Set(keys)]);
   }
 
-  /** Like writeAlone(). */
-  async function removeAlone(bucket: string, key: string): Promise<boolean> {
+  async function removeBy(by: "key" | "version", bucket: string, values: string[]): Promise<string[]> {
+    const { keys, removed } = await table.remove(bucket, by, values, clock.now());
+    removal.enqueue(removed);
+    return keys;
+  }
+
+  /** Like writeAlone(): resolves with the removed keys, or with undefined if the key was written concurrently. */
+  async function removeAlone(bucket: string, key: string): Promise<string[] | undefined> {
     const current = await table.find(bucket, key);
-    if (!current) return true;
-    if (current.upload_id !== null || !removal.immediate || !(await table.drop(current))) return false;
+    if (!current) return [];
+    if (current.upload_id !== null || !removal.immediate || !(await table.drop(current))) return undefined;
     removal.enqueue([{ bucket, owner: current.version, multipart: false }]);
-    return true;
+    return [key];
   }
 
-  return { head, get, put, remove };
+  const removeVersions = (bucket: string, versions: string[]) => removeBy("version", bucket, versions);
+
+  return { head, get, put, remove, removeVersions };
 }
 
 function allow({ onlyIf }: R2PutOptions, current: ObjectRow | undefined) {

@@ -2,6 +2,7 @@ import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../../store/index.ts";
 import { inBatches, tombstone, type Removed } from "./removed-table.ts";
 import { bucketMigration } from "./bucket-table.ts";
+import { uploadListMigration } from "./upload-list-table.ts";
 import type { ObjectRow, R2Tables } from "./schema.ts";
 
 export const r2Migrations: Migration[] = [
@@ -63,6 +64,7 @@ export const r2Migrations: Migration[] = [
     },
   },
   bucketMigration,
+  uploadListMigration,
 ];
 
 /**
@@ -77,6 +79,11 @@ export interface KeyRange {
 
 export type PageRow = Omit<ObjectRow, "http_metadata" | "custom_metadata" | "part_size" | "upload_id"> &
   Partial<Pick<ObjectRow, "http_metadata" | "custom_metadata">>;
+
+interface RemovedObjects {
+  keys: string[];
+  removed: Removed[];
+}
 
 export function createObjectTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
@@ -134,21 +141,32 @@ export function createObjectTable(db: Db) {
     replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
 
-    /** Deletes those of `keys` that exist. */
-    remove: (bucket: string, keys: string[], at: number): Promise<Removed[]> =>
-      db.transaction<R2Tables, Removed[]>(async (tx) => {
-        const gone: Removed[] = [];
-        for (const batch of inBatches(keys)) {
+    /** Deletes those of `keys` that exist, or the objects with these versions that are still current. */
+    remove: (bucket: string, by: "key" | "version", values: string[], at: number): Promise<RemovedObjects> =>
+      db.transaction<R2Tables, RemovedObjects>(async (tx) => {
+        const gone: RemovedObjects = { keys: [], removed: [] };
+        for (const batch of inBatches(values)) {
           const rows = await tx
             .deleteFrom("r2_objects")
             .where("bucket", "=", bucket)
-            .where("key", "in", batch)
-            .returning(["version", "upload_id"])
+            .where(by, "in", batch)
+            .returning(["key", "version", "upload_id"])
             .execute();
-          gone.push(...(await tombstone(tx, bucket, rows, at)));
+          gone.keys.push(...rows.map(({ key }) => key));
+          gone.removed.push(...(await tombstone(tx, bucket, rows, at)));
         }
         return gone;
       }),
+
+    async changeStorageClass(bucket: string, versions: string[], storageClass: string): Promise<void> {
+      await db.write(
+        tables()
+          .updateTable("r2_objects")
+          .set({ storage_class: storageClass })
+          .where("bucket", "=", bucket)
+          .where("version", "in", versions),
+      );
+    },
 
     /** Rows in the byte order of their keys. */
     page(

@@ -40,6 +40,8 @@ export interface R2Tables {
     blob: string;
     size: number;
     md5: string;
+    /** Null: from before this was recorded. */
+    uploaded: number | null;
   };
   /** Unreferenced bytes that are still to be deleted. Written in the transaction that dropped the reference. */
   r2_removed: {

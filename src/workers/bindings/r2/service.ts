@@ -4,7 +4,7 @@ import { UserError, silentLog, type Log } from "../../../kernel/index.ts";
 import { isStoreError } from "../../../store/index.ts";
 import type { Binding, WorkerScript } from "../../scripts/script.ts";
 import type { BindingService } from "../service.ts";
-import { createR2BucketList, type R2BucketList } from "./bucket-list.ts";
+import { createR2BucketList, type R2BucketList, type R2BucketListOptions } from "./bucket-list.ts";
 import { createR2Buckets, type R2Buckets, type R2Options } from "./buckets.ts";
 import { r2Errors } from "./errors.ts";
 import type { StorageClass } from "./object.ts";
@@ -43,7 +43,7 @@ const SMALL = 64 * 1024;
  * The R2 binding in workerd's protocol (r2-rpc.c++): reads are GET with the request in a header, everything else is PUT
  * with the request before the bytes.
  */
-export function createR2Service(options: R2Options): R2Service {
+export function createR2Service(options: R2Options & Pick<R2BucketListOptions, "onRemoved">): R2Service {
   const buckets = createR2Buckets(options);
   const bucketList = createR2BucketList({ ...options, buckets });
   const log = options.log ?? silentLog;

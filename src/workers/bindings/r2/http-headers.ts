@@ -1,4 +1,5 @@
-import { r2Errors, type R2Conditions, type R2Etag, type R2Metadata, type R2Object } from "../../../workers/index.ts";
+import { r2Errors } from "./errors.ts";
+import type { Conditions, Etag, Metadata, R2Object } from "./object.ts";
 
 const HTTP = {
   contentType: "content-type",
@@ -11,7 +12,7 @@ const HTTP = {
 const CUSTOM = "x-amz-meta-";
 
 /** The metadata that an upload sets for its object. */
-export function metadataFromHeaders(headers: Headers): Required<Pick<R2Metadata, "httpMetadata" | "customMetadata">> {
+export function metadataFromHeaders(headers: Headers): Required<Pick<Metadata, "httpMetadata" | "customMetadata">> {
   const httpMetadata = Object.fromEntries(
     Object.entries(HTTP).flatMap(([field, name]) => {
       const value = headers.get(name);
@@ -86,12 +87,12 @@ function utf8Of(value: string): string {
   return Buffer.from(text).equals(bytes) ? text : value;
 }
 
-interface WantedConditions {
-  all: R2Conditions;
+export interface WantedConditions {
+  all: Conditions;
   /**
    * If one of these conditions is not met, the response is 412; for the others it is 304 on a read (RFC 9110 13.2.2).
    */
-  required: R2Conditions;
+  required: Conditions;
 }
 
 /**
@@ -121,7 +122,7 @@ export function conditionsOf(headers: Headers): WantedConditions | undefined {
 }
 
 /** RFC 9110 8.8.3; missing quotes are tolerated. */
-function etagsOf(header: string | null): R2Etag[] | undefined {
+function etagsOf(header: string | null): Etag[] | undefined {
   if (header === null) return undefined;
   if (header.trim() === "*") return [{ type: "wildcard" }];
   return [...header.matchAll(/(W\/)?(?:"([^"]*)"|([^\s,"]+))/g)].map(([, weak, quoted, bare]) => ({

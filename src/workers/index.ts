@@ -54,6 +54,8 @@ export {
   type R2BucketList,
   type R2Buckets,
 } from "./bindings/r2/index.ts";
+export * from "./bucket-settings/index.ts";
+export * from "./public-buckets/index.ts";
 export * from "./queues/index.ts";
 export * from "./routing/index.ts";
 export * from "./secrets-store/index.ts";

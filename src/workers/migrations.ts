@@ -4,6 +4,7 @@ import { d1Migrations } from "./bindings/d1/index.ts";
 import { kvMigrations } from "./bindings/kv/index.ts";
 import { r2Migrations } from "./bindings/r2/index.ts";
 import { assetMigrations } from "./assets/store/schema.ts";
+import { bucketSettingsMigrations } from "./bucket-settings/index.ts";
 import { queueMigrations } from "./queues/index.ts";
 import { routingMigrations } from "./routing/index.ts";
 import { secretsStoreMigrations } from "./secrets-store/index.ts";
@@ -22,4 +23,5 @@ export const workersMigrations: readonly Migration[] = [
   ...queueMigrations,
   ...secretsStoreMigrations,
   ...routingMigrations,
+  ...bucketSettingsMigrations,
 ];

@@ -19,6 +19,13 @@ import { createRateLimitService } from "./rate-limits/service.ts";
 import { aiServerOf, createAiService } from "../ai/index.ts";
 import { createSecretsStore, createSecretsStoreService, type SecretsStore } from "../secrets-store/index.ts";
 import { createQueueStore, type QueueStore } from "../queues/index.ts";
+import {
+  createBucketSettings,
+  createLifecycleSweep,
+  createR2Notifications,
+  LIFECYCLE_MS,
+  type BucketSettingsStore,
+} from "../bucket-settings/index.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
 import type { BindingServices } from "./service.ts";
 
@@ -27,7 +34,7 @@ const SWEEP_MS = 10 * 60_000;
 /** The storage bindings, which the API manages and workers use. */
 export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" | "service"> {
   kv: KvService;
-  r2: R2Service;
+  r2: R2Service & { settings: BucketSettingsStore };
   analytics: BindingServices["analytics"] & Omit<Analytics, "write">;
   queue: QueueStore;
   /** `store` is absent in development. */
@@ -55,9 +62,9 @@ export function createBindings(
 ): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const analytics = createAnalytics({ db, clock, ids, log });
-  const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = createD1();
   const queue = createQueueStore({ db, events, clock, ids, log, createsQueues: createQueues });
+  const r2 = createR2();
   const secretsStore = secrets && createSecretsStore({ db, secrets, clock, ids });
   lifecycle.onStop("kv", async () => {
     await kv.namespaces.close();
@@ -70,9 +77,19 @@ export function createBindings(
   });
   const swept = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers, analytics, queue.messages];
   const sweeps = swept.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
+  let stopping = false;
+  sweeps.push(
+    every(LIFECYCLE_MS, () => createLifecycleSweep({ ...r2, clock }).sweep(() => stopping), {
+      name: "r2: lifecycle rules",
+      log,
+    }),
+  );
   // Also at start: a crash may have interrupted deletions.
   for (const sweep of sweeps) void sweep.run();
-  lifecycle.onStop("sweeps", async () => void (await Promise.all(sweeps.map((sweep) => sweep.stop()))));
+  lifecycle.onStop("sweeps", async () => {
+    stopping = true;
+    await Promise.all(sweeps.map((sweep) => sweep.stop()));
+  });
   return {
     kv,
     r2,
@@ -86,6 +103,12 @@ export function createBindings(
     rateLimit: createRateLimitService({ clock }),
     analytics: { ...analytics, ...createAnalyticsService({ analytics, log }) },
   };
+
+  function createR2(): Bindings["r2"] {
+    const settings = createBucketSettings({ db, clock, ids });
+    const { onChange } = createR2Notifications({ settings, ...queue, clock, log });
+    return { ...createR2Service({ db, objects, clock, ids, log, onChange, onRemoved: settings.remove }), settings };
+  }
 
   function createD1(): Bindings["d1"] {
     const folder = join(directory, "d1");

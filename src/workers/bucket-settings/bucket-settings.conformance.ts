@@ -1,0 +1,258 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { createManualClock, randomIds, silentLog, type UserError } from "../../kernel/index.ts";
+import { createLocalEvents, openFsObjects } from "../../store/index.ts";
+import { createR2Service, r2Migrations } from "../bindings/r2/index.ts";
+import { createQueueStore, queueMigrations } from "../queues/index.ts";
+import { createBucketSettings } from "./settings.ts";
+import { createLifecycleSweep } from "./lifecycle-sweep.ts";
+import { createR2Notifications } from "./notifications.ts";
+import type { CustomDomain, LifecycleRule } from "./port.ts";
+import { bucketSettingsMigrations } from "./schema.ts";
+
+const ACCOUNT = "a".repeat(32);
+const DAY = 24 * 3600_000;
+
+const refused = (kind: string) => (err: unknown) => {
+  assert.equal((err as UserError).kind, kind, String(err));
+  return true;
+};
+
+async function start(engine: TestEngine, t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), "bucket-settings-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const { db, another } = await engine.open(t, [...r2Migrations, ...queueMigrations, ...bucketSettingsMigrations]);
+  const clock = createManualClock(Date.now());
+  const events = createLocalEvents({ log: silentLog });
+  t.after(() => events.close());
+  const shared = { clock, ids: randomIds };
+  const queue = createQueueStore({ db, events, ...shared, log: silentLog });
+  const settings = createBucketSettings({ db, ...shared });
+  const { onChange } = createR2Notifications({ settings, ...queue, clock, log: silentLog });
+  const r2 = createR2Service({
+    db,
+    objects: await openFsObjects({ folder }),
+    ...shared,
+    limits: { minimumPartBytes: 1 },
+    onChange,
+    onRemoved: settings.remove,
+  });
+  t.after(() => r2.buckets.close());
+  const { id, name } = await r2.bucketList.create(ACCOUNT, "bucket");
+  return {
+    clock,
+    settings,
+    queue,
+    ...r2,
+    ref: { id, name, account: ACCOUNT },
+    id,
+    put: (key: string) => r2.buckets.put(id, key, Buffer.from(key)),
+    keys: async () => (await r2.buckets.list(id)).objects.map(({ key }) => key),
+    elsewhere: async () => createBucketSettings({ db: await another(), ...shared }),
+  };
+}
+
+export function bucketSettingsConformance(engine: TestEngine): void {
+  test("settings of a bucket are independent, and other processes see them", async (t) => {
+    const { settings, ref, id, elsewhere } = await start(engine, t);
+    assert.deepEqual(await settings.of(id), { notifications: [], managed: false });
+    const rules = [{ allowed: { origins: ["*"], methods: ["GET" as const] } }];
+    await settings.setCors(ref, rules);
+    await settings.setManaged(ref, true);
+    await settings.setLifecycle(ref, []);
+    const other = await elsewhere();
+    assert.deepEqual(await other.of(id), { ...ref, cors: rules, lifecycle: [], notifications: [], managed: true });
+    await settings.setCors(ref, undefined);
+    const { cors, managed } = await settings.of(id);
+    assert.deepEqual([cors, managed], [undefined, true]);
+  });
+
+  test("rules that are not valid are rejected and change nothing", async (t) => {
+    const { settings, ref, id } = await start(engine, t);
+    const cors = (origins: string[], headers?: string[]) =>
+      settings.setCors(ref, [{ allowed: { origins, methods: ["GET"], ...(headers && { headers }) } }]);
+    for (const origin of ["https://example.com/", "example.com", "https://*.*.example.com", "", "https://a b"])
+      await assert.rejects(cors([origin]), refused("invalidCors"), origin);
+    await assert.rejects(cors([]), refused("invalidCors"));
+    await assert.rejects(cors(["*"], ["a b"]), refused("invalidCors"));
+    const rule: LifecycleRule = { id: "r", enabled: true, conditions: { prefix: "" } };
+    const deletion = (condition: unknown): LifecycleRule =>
+      ({ ...rule, deleteObjectsTransition: { condition } }) as LifecycleRule;
+    for (const rules of [
+      [rule],
+      [deletion({ type: "Age", maxAge: 0 })],
+      [deletion({ type: "Date", date: "soon" })],
+      [deletion({ type: "Age", maxAge: 1 }), deletion({ type: "Age", maxAge: 1 })],
+    ])
+      await assert.rejects(settings.setLifecycle(ref, rules), refused("invalidLifecycle"), JSON.stringify(rules));
+    assert.deepEqual(await settings.of(id), { notifications: [], managed: false });
+  });
+
+  test("a domain belongs to one bucket, and is found while it is enabled", async (t) => {
+    const { settings, ref, id, bucketList, elsewhere, clock } = await start(engine, t);
+    const domain: CustomDomain = {
+      domain: "files.example.com",
+      bucket: id,
+      account: ACCOUNT,
+      zone: "z",
+      enabled: true,
+      minTls: "1.0",
+      ciphers: [],
+    };
+    const other = await elsewhere();
+    assert.equal(await other.bucketAt("files.example.com"), undefined);
+    await settings.addDomain(domain);
+    await assert.rejects(settings.addDomain({ ...domain, bucket: "another" }), refused("domainTaken"));
+    await assert.rejects(settings.addDomain({ ...domain, domain: "no host" }), refused("invalidDomain"));
+    assert.equal(await settings.bucketAt("files.example.com"), id);
+    assert.equal(await settings.bucketAt("example.com"), undefined);
+    clock.advance(6000);
+    assert.equal(await other.bucketAt("files.example.com"), id);
+    await settings.updateDomain(id, "Files.example.com", { enabled: false, minTls: "1.2" });
+    assert.equal(await settings.bucketAt("files.example.com"), undefined);
+    assert.deepEqual(await settings.domains(id), [{ ...domain, enabled: false, minTls: "1.2" }]);
+    await assert.rejects(settings.removeDomain("another", "files.example.com"), refused("noDomain"));
+    await settings.updateDomain(id, "files.example.com", { enabled: true });
+    // The deletion of the bucket releases the domain.
+    await bucketList.delete(ACCOUNT, ref.name);
+    assert.equal(await settings.bucketAt("files.example.com"), undefined);
+    await settings.addDomain({ ...domain, bucket: "another" });
+  });
+
+  test("lifecycle rules delete, move and abort by age, date and prefix", async (t) => {
+    const { settings, ref, id, clock, put, keys, buckets } = await start(engine, t);
+    const { sweep } = createLifecycleSweep({ settings, buckets, clock });
+    for (const key of ["logs/old", "other", "archive/a"]) await put(key);
+    const upload = await buckets.createUpload(id, "logs/upload");
+    const kept = await buckets.createUpload(id, "upload");
+    await settings.setLifecycle(ref, [
+      {
+        id: "logs",
+        enabled: true,
+        conditions: { prefix: "logs/" },
+        deleteObjectsTransition: { condition: { type: "Age", maxAge: 86_400 } },
+        abortMultipartUploadsTransition: { condition: { type: "Age", maxAge: 86_400 } },
+      },
+      {
+        id: "archive",
+        enabled: true,
+        conditions: { prefix: "archive/" },
+        storageClassTransitions: [{ condition: { type: "Age", maxAge: 3600 }, storageClass: "InfrequentAccess" }],
+      },
+      {
+        id: "later",
+        enabled: true,
+        conditions: { prefix: "other" },
+        deleteObjectsTransition: {
+          condition: { type: "Date", date: new Date(clock.now() + 3 * DAY).toISOString() },
+        },
+      },
+      {
+        id: "off",
+        enabled: false,
+        conditions: { prefix: "" },
+        deleteObjectsTransition: { condition: { type: "Age", maxAge: 1 } },
+      },
+    ]);
+    await sweep();
+    assert.deepEqual(await keys(), ["archive/a", "logs/old", "other"]);
+    clock.advance(DAY + 1000);
+    await put("logs/new");
+    await sweep();
+    assert.deepEqual(await keys(), ["archive/a", "logs/new", "other"]);
+    assert.equal((await buckets.head(id, "archive/a"))!.storageClass, "InfrequentAccess");
+    assert.deepEqual(
+      (await buckets.listUploads(id)).uploads.map(({ uploadId }) => uploadId),
+      [kept.uploadId],
+    );
+    await assert.rejects(buckets.uploadPart(id, upload, 1, Buffer.from("x")), refused("noSuchUpload"));
+    clock.advance(3 * DAY);
+    await sweep();
+    assert.deepEqual(await keys(), ["archive/a"]);
+  });
+
+  test("an object that is overwritten during a sweep remains", async (t) => {
+    const { settings, ref, id, clock, put, keys, buckets } = await start(engine, t);
+    await put("a");
+    await put("b");
+    await settings.setLifecycle(ref, [
+      {
+        id: "all",
+        enabled: true,
+        conditions: { prefix: "" },
+        deleteObjectsTransition: { condition: { type: "Age", maxAge: 1 } },
+      },
+    ]);
+    clock.advance(2000);
+    const { sweep } = createLifecycleSweep({
+      settings,
+      clock,
+      buckets: {
+        ...buckets,
+        async list(...args) {
+          const page = await buckets.list(...args);
+          await put("a");
+          return page;
+        },
+      },
+    });
+    await sweep();
+    assert.deepEqual(await keys(), ["a"]);
+    assert.equal((await buckets.head(id, "a"))!.uploaded.getTime(), clock.now());
+  });
+
+  test("changes of objects become messages in the queues of matching rules", async (t) => {
+    const { settings, ref, id, queue, put, buckets, clock } = await start(engine, t);
+    const target = await queue.queues.create(ACCOUNT, "events");
+    const deletions = await queue.queues.create(ACCOUNT, "deletions");
+    await settings.addNotifications(ref, target.id, [
+      { actions: ["PutObject", "CopyObject", "CompleteMultipartUpload"], prefix: "img/", suffix: ".png" },
+      // Overlaps: one message all the same.
+      { actions: ["PutObject"], prefix: "img/a" },
+    ]);
+    await settings.addNotifications(ref, deletions.id, [{ actions: ["DeleteObject", "LifecycleDeletion"] }]);
+    const received = async (of: typeof target) =>
+      (await queue.messages.peek(of, 100)).map(({ body, contentType }) => {
+        assert.equal(contentType, "json");
+        return JSON.parse(Buffer.from(body).toString()) as Record<string, unknown>;
+      });
+
+    const { etag } = await put("img/a.png");
+    await put("img/b.jpg");
+    await put("doc/c.png");
+    await buckets.put(id, "img/d.png", Buffer.from("copy"), { copiedFrom: { bucket: "bucket", key: "img/a.png" } });
+    const upload = await buckets.createUpload(id, "img/e.png");
+    const part = await buckets.uploadPart(id, upload, 1, Buffer.from("part"));
+    await buckets.completeUpload(id, upload, [part]);
+    const common = { account: ACCOUNT, bucket: "bucket", eventTime: new Date(clock.now()).toISOString() };
+    const [first, copy, last, ...more] = await received(target);
+    assert.deepEqual(first, { ...common, action: "PutObject", object: { key: "img/a.png", size: 9, eTag: etag } });
+    assert.deepEqual([copy!.action, copy!.copySource], ["CopyObject", { bucket: "bucket", object: "img/a.png" }]);
+    assert.deepEqual([last!.action, more], ["CompleteMultipartUpload", []]);
+
+    await buckets.delete(id, ["img/a.png", "doc/c.png", "absent"]);
+    await buckets.expire(id, [(await buckets.head(id, "img/b.jpg"))!.version]);
+    assert.deepEqual(
+      (await received(deletions)).map(({ action, object }) => JSON.stringify([action, object])).toSorted(),
+      [
+        '["DeleteObject",{"key":"doc/c.png"}]',
+        '["DeleteObject",{"key":"img/a.png"}]',
+        '["LifecycleDeletion",{"key":"img/b.jpg"}]',
+      ],
+    );
+
+    // A queue that no longer exists does not fail the change.
+    await queue.queues.delete(ACCOUNT, target.id);
+    await put("img/f.png");
+    const rules = (await settings.of(id)).notifications;
+    await assert.rejects(settings.removeNotifications(ref, target.id, ["none"]), refused("noNotification"));
+    await settings.removeNotifications(ref, target.id, [rules[0]!.id]);
+    await settings.removeNotifications(ref, target.id);
+    await assert.rejects(settings.removeNotifications(ref, target.id), refused("noNotification"));
+    assert.equal((await settings.of(id)).notifications.length, 1);
+  });
+}

@@ -1,0 +1,112 @@
+import { bucketSettingsErrors } from "./errors.ts";
+import { corsMethods, type CorsMethod, type CorsRule } from "./port.ts";
+
+const MAX_RULES = 100;
+const MAX_BYTES = 64 * 1024;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** Throws invalidCors. */
+export function checkCors(rules: readonly CorsRule[]): void {
+  const refuse = (reason: string) => bucketSettingsErrors.invalidCors({ reason });
+  if (rules.length === 0) throw refuse("it has no rules");
+  if (rules.length > MAX_RULES) throw refuse(`it has more than ${MAX_RULES} rules`);
+  if (Buffer.byteLength(JSON.stringify(rules)) > MAX_BYTES) throw refuse(`it has more than ${MAX_BYTES} bytes`);
+  for (const { allowed, exposeHeaders = [], maxAgeSeconds } of rules) {
+    if (allowed.methods.length === 0) throw refuse("a rule has no methods");
+    if (allowed.origins.length === 0) throw refuse("a rule has no origins");
+    for (const method of allowed.methods)
+      if (!corsMethods.includes(method))
+        throw refuse(`${JSON.stringify(method)} is not one of the methods ${corsMethods.join(", ")}`);
+    for (const origin of allowed.origins)
+      if (!isOrigin(origin))
+        throw refuse(`${JSON.stringify(origin)} is not an origin such as https://example.com, without a path`);
+    for (const name of allowed.headers ?? [])
+      if (!TOKEN.test(name) || name.split("*").length > 2)
+        throw refuse(`${JSON.stringify(name)} is not a header name, or has more than one asterisk`);
+    for (const name of exposeHeaders)
+      if (!TOKEN.test(name)) throw refuse(`${JSON.stringify(name)} is not a header name`);
+    if (maxAgeSeconds !== undefined && !(Number.isInteger(maxAgeSeconds) && maxAgeSeconds >= 0))
+      throw refuse(`${maxAgeSeconds} is not a number of seconds`);
+  }
+}
+
+/** An asterisk, or a scheme and a host with at most one asterisk. */
+const isOrigin = (text: string) =>
+  text === "*" || (/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/i.test(text) && text.split("*").length <= 2);
+
+/** A cross-origin request, or the one that a preflight asks about. */
+export interface CorsRequest {
+  origin: string;
+  method: string;
+  /** Names in the header Access-Control-Request-Headers of a preflight. */
+  headers: readonly string[];
+}
+
+export interface CorsGrant {
+  rule: CorsRule;
+  /** Value of Access-Control-Allow-Origin. */
+  origin: string;
+}
+
+/** The first rule that allows the request. */
+export function allowedByCors(
+  rules: readonly CorsRule[],
+  { origin, method, headers }: CorsRequest,
+): CorsGrant | undefined {
+  for (const rule of rules) {
+    const { allowed } = rule;
+    const pattern = allowed.origins.find((each) => matches(each, origin));
+    if (pattern === undefined || !allowed.methods.includes(method as CorsMethod)) continue;
+    const names = allowed.headers?.map((name) => name.toLowerCase()) ?? [];
+    if (!headers.every((header) => names.some((name) => matches(name, header.toLowerCase())))) continue;
+    return { rule, origin: pattern === "*" ? "*" : origin };
+  }
+  return undefined;
+}
+
+function matches(pattern: string, text: string): boolean {
+  const [start, end] = pattern.split("*");
+  if (end === undefined) return pattern === text;
+  return text.length >= start!.length + end.length && text.startsWith(start!) && text.endsWith(end);
+}
+
+/** Response headers for a request that is not a preflight. Empty if no rule allows it. */
+export function corsHeaders(
+  rules: readonly CorsRule[] | undefined,
+  request: { origin: string | undefined; method: string },
+): Record<string, string> {
+  if (rules === undefined) return {};
+  const vary = { vary: "Origin" };
+  const { origin } = request;
+  const grant = origin === undefined ? undefined : allowedByCors(rules, { ...request, origin, headers: [] });
+  if (grant === undefined) return vary;
+  const { exposeHeaders = [] } = grant.rule;
+  return {
+    ...vary,
+    "access-control-allow-origin": grant.origin,
+    ...(exposeHeaders.length > 0 && { "access-control-expose-headers": exposeHeaders.join(", ") }),
+  };
+}
+
+/** Response headers for a preflight; undefined if no rule allows the request. */
+export function preflightHeaders(
+  rules: readonly CorsRule[],
+  sent: { origin?: string | undefined; method?: string | undefined; headers?: string | undefined },
+): Record<string, string> | undefined {
+  const { origin, method } = sent;
+  if (origin === undefined || method === undefined) return undefined;
+  const headers = (sent.headers ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== "");
+  const grant = allowedByCors(rules, { origin, method, headers });
+  if (grant === undefined) return undefined;
+  const { allowed, maxAgeSeconds } = grant.rule;
+  return {
+    vary: "Origin, Access-Control-Request-Headers, Access-Control-Request-Method",
+    "access-control-allow-origin": grant.origin,
+    "access-control-allow-methods": allowed.methods.join(", "),
+    ...(headers.length > 0 && { "access-control-allow-headers": headers.join(", ") }),
+    ...(maxAgeSeconds !== undefined && { "access-control-max-age": String(maxAgeSeconds) }),
+  };
+}

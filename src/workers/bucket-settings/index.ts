@@ -1,0 +1,18 @@
+export { corsHeaders, preflightHeaders } from "./cors.ts";
+export { bucketSettingsErrors } from "./errors.ts";
+export { defaultLifecycle } from "./lifecycle.ts";
+export { createLifecycleSweep, LIFECYCLE_MS } from "./lifecycle-sweep.ts";
+export { createR2Notifications } from "./notifications.ts";
+export {
+  corsMethods,
+  notificationActions,
+  tlsVersions,
+  type BucketRef,
+  type BucketSettingsStore,
+  type CorsRule,
+  type CustomDomain,
+  type LifecycleRule,
+  type NotificationRule,
+} from "./port.ts";
+export { bucketSettingsMigrations } from "./schema.ts";
+export { createBucketSettings } from "./settings.ts";

@@ -1,0 +1,69 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { R2Change } from "../bindings/r2/index.ts";
+import type { Queue, QueueMessages, Queues } from "../queues/index.ts";
+import type { BucketSettingsStore, NotificationRule } from "./port.ts";
+
+interface NotificationDeps {
+  settings: Pick<BucketSettingsStore, "of">;
+  queues: Pick<Queues, "get">;
+  messages: Pick<QueueMessages, "send">;
+  clock: Clock;
+  log: Log;
+}
+
+/** Messages per call of `send`: the published limit of a batch is 100 messages and 256 kB. */
+const BATCH = 50;
+
+/**
+ * Sends event notifications of changed objects to queues, as JSON. A change is acknowledged after its messages are on
+ * disk, so a crash loses none of an acknowledged change. If a queue does not accept them, the change still succeeds.
+ */
+export function createR2Notifications({ settings, queues, messages, clock, log }: NotificationDeps) {
+  async function notify(change: R2Change): Promise<void> {
+    const { notifications, account = "", name = change.bucket } = await settings.of(change.bucket);
+    if (notifications.length === 0) return;
+    const eventTime = new Date(clock.now()).toISOString();
+    const byQueue = Map.groupBy(
+      notifications.filter(({ actions }) => actions.includes(change.action)),
+      ({ queue }) => queue,
+    );
+    for (const [id, rules] of byQueue) {
+      const objects = change.objects.filter(({ key }) => rules.some((rule) => covers(rule, key)));
+      if (objects.length === 0) continue;
+      const queue = await queues.get(account, id);
+      if (queue === undefined) continue;
+      const bodies = objects.map(({ key, size, etag }) => ({
+        account,
+        action: change.action,
+        bucket: name,
+        object: { key, ...(size !== undefined && { size }), ...(etag !== undefined && { eTag: etag }) },
+        eventTime,
+        ...(change.copiedFrom && {
+          copySource: { bucket: change.copiedFrom.bucket, object: change.copiedFrom.key },
+        }),
+      }));
+      await sendAll(queue, bodies);
+    }
+  }
+
+  async function sendAll(queue: Queue, bodies: object[]): Promise<void> {
+    for (let start = 0; start < bodies.length; start += BATCH)
+      await messages.send(
+        queue,
+        bodies
+          .slice(start, start + BATCH)
+          .map((body) => ({ contentType: "json" as const, body: Buffer.from(JSON.stringify(body)) })),
+      );
+  }
+
+  return {
+    async onChange(change: R2Change): Promise<void> {
+      await notify(change).catch((err: unknown) =>
+        log.warn({ err, bucket: change.bucket, action: change.action }, "r2: failed to send event notifications"),
+      );
+    },
+  };
+}
+
+const covers = ({ prefix = "", suffix = "" }: NotificationRule, key: string) =>
+  key.startsWith(prefix) && key.endsWith(suffix);

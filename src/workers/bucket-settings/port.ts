@@ -1,0 +1,125 @@
+import type { R2Change } from "../bindings/r2/index.ts";
+
+/** A bucket of an account. */
+export interface BucketRef {
+  /** The bucket name used with R2Buckets. */
+  id: string;
+  /** "" in development. */
+  account: string;
+  name: string;
+}
+
+/** Settings of one bucket. Absent rules: the bucket has none, or the default ones. */
+export interface BucketSettings {
+  cors?: CorsRule[] | undefined;
+  lifecycle?: LifecycleRule[] | undefined;
+  notifications: NotificationRule[];
+  /** Whether the bucket is public at its managed host. */
+  managed: boolean;
+}
+
+/** The representation used in the v4 API. */
+export interface CorsRule {
+  id?: string | undefined;
+  allowed: {
+    methods: CorsMethod[];
+    /** `https://example.com`, with at most one asterisk. */
+    origins: string[];
+    /** Header names, with at most one asterisk each. */
+    headers?: string[] | undefined;
+  };
+  exposeHeaders?: string[] | undefined;
+  maxAgeSeconds?: number | undefined;
+}
+
+export const corsMethods = ["GET", "PUT", "POST", "DELETE", "HEAD"] as const;
+export type CorsMethod = (typeof corsMethods)[number];
+
+/** The representation used in the v4 API. `maxAge` is in seconds, `date` in ISO 8601. */
+export interface LifecycleRule {
+  id: string;
+  enabled: boolean;
+  conditions: { prefix: string };
+  deleteObjectsTransition?: { condition: AgeOrDate } | undefined;
+  abortMultipartUploadsTransition?: { condition: Age } | undefined;
+  storageClassTransitions?: { condition: AgeOrDate; storageClass: "InfrequentAccess" }[] | undefined;
+}
+
+export interface Age {
+  type: "Age";
+  maxAge: number;
+}
+export type AgeOrDate = Age | { type: "Date"; date: string };
+
+/** Sends changes of objects to a queue. */
+export interface NotificationRule {
+  /** 32 hex digits. */
+  id: string;
+  /** Id of a queue of the account. */
+  queue: string;
+  /** ISO 8601. */
+  createdAt: string;
+  actions: R2Change["action"][];
+  prefix?: string | undefined;
+  suffix?: string | undefined;
+  description?: string | undefined;
+}
+
+export const notificationActions = [
+  "PutObject",
+  "CopyObject",
+  "DeleteObject",
+  "CompleteMultipartUpload",
+  "LifecycleDeletion",
+] as const satisfies readonly R2Change["action"][];
+
+/** A domain at which a bucket is public. */
+export interface CustomDomain {
+  /** Lower case. */
+  domain: string;
+  bucket: string;
+  account: string;
+  zone: string;
+  enabled: boolean;
+  minTls: TlsVersion;
+  ciphers: string[];
+}
+
+export const tlsVersions = ["1.0", "1.1", "1.2", "1.3"] as const;
+export type TlsVersion = (typeof tlsVersions)[number];
+
+/** The settings of buckets. Every change resolves once it is on disk; other processes see it a few seconds later. */
+export interface BucketSettingsStore {
+  /** Cached for a few seconds. */
+  of(bucketId: string): Promise<BucketSettings & Partial<BucketRef>>;
+  /** Undefined deletes the policy. Throws invalidCors. */
+  setCors(bucket: BucketRef, rules: CorsRule[] | undefined): Promise<void>;
+  /** Throws invalidLifecycle. */
+  setLifecycle(bucket: BucketRef, rules: LifecycleRule[]): Promise<void>;
+  setManaged(bucket: BucketRef, enabled: boolean): Promise<void>;
+  /** Adds rules for a queue. Throws tooManyNotifications. */
+  addNotifications(
+    bucket: BucketRef,
+    queue: string,
+    rules: Omit<NotificationRule, "id" | "queue" | "createdAt">[],
+  ): Promise<void>;
+  /** Removes rules of a queue; without `ids`, all of them. Throws noNotification. */
+  removeNotifications(bucket: BucketRef, queue: string, ids?: readonly string[]): Promise<void>;
+  /** Throws domainTaken, invalidDomain. */
+  addDomain(domain: CustomDomain): Promise<void>;
+  /** Throws noDomain. */
+  updateDomain(
+    bucketId: string,
+    domain: string,
+    change: Partial<Pick<CustomDomain, "enabled" | "minTls" | "ciphers">>,
+  ): Promise<CustomDomain>;
+  /** Throws noDomain. */
+  removeDomain(bucketId: string, domain: string): Promise<void>;
+  domains(bucketId: string): Promise<CustomDomain[]>;
+  /** The bucket that is public at this host: an enabled domain in lower case. */
+  bucketAt(host: string): string | undefined | Promise<string | undefined>;
+  /** Deletes the settings of a deleted bucket. */
+  remove(bucketId: string): Promise<void>;
+  /** Buckets with lifecycle rules by id, starting after `after`. */
+  withLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]>;
+}

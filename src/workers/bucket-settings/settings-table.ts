@@ -1,0 +1,141 @@
+import type { Kysely } from "kysely";
+import { isUniqueViolation, type Db } from "../../store/index.ts";
+import type { BucketRef, BucketSettings, CustomDomain } from "./port.ts";
+import type { BucketSettingsTables } from "./schema.ts";
+
+type Row = BucketSettingsTables["r2_bucket_settings"];
+type DomainRow = BucketSettingsTables["r2_domains"];
+
+export function createBucketSettingsTable(db: Db) {
+  const tables = db.tables<BucketSettingsTables>();
+  const find = (from: Kysely<BucketSettingsTables>, id: string) =>
+    from.selectFrom("r2_bucket_settings").selectAll().where("bucket_id", "=", id).executeTakeFirst();
+
+  return {
+    async find(id: string): Promise<(BucketSettings & BucketRef) | undefined> {
+      const row = await find(tables, id);
+      return row && { ...settingsOf(row), ...refOf(row) };
+    },
+
+    /** Applies a change to the current settings, which may throw. */
+    change: (ref: BucketRef, change: (settings: BucketSettings) => BucketSettings): Promise<BucketSettings> =>
+      db.transaction<BucketSettingsTables, BucketSettings>(async (tx) => {
+        const row = await find(tx, ref.id);
+        const next = change(row === undefined ? NONE : settingsOf(row));
+        const columns = columnsOf(next);
+        await tx
+          .insertInto("r2_bucket_settings")
+          .values({ bucket_id: ref.id, account_id: ref.account, name: ref.name, ...columns })
+          .onConflict((conflict) => conflict.column("bucket_id").doUpdateSet(columns))
+          .execute();
+        return next;
+      }),
+
+    /** Buckets with lifecycle rules by id, starting after `after`. */
+    async withLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]> {
+      const rows = await tables
+        .selectFrom("r2_bucket_settings")
+        .selectAll()
+        .where("lifecycle", "is not", null)
+        .where("bucket_id", ">", after)
+        .orderBy("bucket_id")
+        .limit(limit)
+        .execute();
+      return rows.map((row) => ({ ...settingsOf(row), ...refOf(row) }));
+    },
+
+    async remove(id: string): Promise<void> {
+      await db.write(tables.deleteFrom("r2_bucket_settings").where("bucket_id", "=", id));
+      await db.write(tables.deleteFrom("r2_domains").where("bucket_id", "=", id));
+    },
+
+    /** Resolves with false if the domain is in use. */
+    async addDomain(domain: CustomDomain): Promise<boolean> {
+      try {
+        await db.write(tables.insertInto("r2_domains").values(domainColumns(domain)));
+        return true;
+      } catch (err) {
+        if (isUniqueViolation(err)) return false;
+        throw err;
+      }
+    },
+
+    async updateDomain(domain: CustomDomain): Promise<void> {
+      await db.write(tables.updateTable("r2_domains").set(domainColumns(domain)).where("domain", "=", domain.domain));
+    },
+
+    async removeDomain(bucketId: string, domain: string): Promise<boolean> {
+      const written = await db.write(
+        tables.deleteFrom("r2_domains").where("bucket_id", "=", bucketId).where("domain", "=", domain),
+      );
+      return written.affected === 1;
+    },
+
+    async domainsOf(bucketId: string): Promise<CustomDomain[]> {
+      const rows = await tables
+        .selectFrom("r2_domains")
+        .selectAll()
+        .where("bucket_id", "=", bucketId)
+        .orderBy("domain")
+        .execute();
+      return rows.map(domainOf);
+    },
+
+    async findDomain(domain: string): Promise<CustomDomain | undefined> {
+      const row = await tables.selectFrom("r2_domains").selectAll().where("domain", "=", domain).executeTakeFirst();
+      return row && domainOf(row);
+    },
+
+    /** The enabled domains, in order. */
+    async enabledDomains(limit: number): Promise<{ domain: string; bucket: string }[]> {
+      const rows = await tables
+        .selectFrom("r2_domains")
+        .select(["domain", "bucket_id"])
+        .where("enabled", "=", 1)
+        .orderBy("domain")
+        .limit(limit)
+        .execute();
+      return rows.map(({ domain, bucket_id }) => ({ domain, bucket: bucket_id }));
+    },
+  };
+}
+
+export type BucketSettingsTable = ReturnType<typeof createBucketSettingsTable>;
+
+const NONE: BucketSettings = { notifications: [], managed: false };
+
+const refOf = ({ bucket_id, account_id, name }: Row): BucketRef => ({ id: bucket_id, account: account_id, name });
+
+const settingsOf = ({ cors, lifecycle, notifications, managed }: Row): BucketSettings => ({
+  ...(cors !== null && { cors: JSON.parse(cors) as BucketSettings["cors"] & object }),
+  ...(lifecycle !== null && { lifecycle: JSON.parse(lifecycle) as BucketSettings["lifecycle"] & object }),
+  notifications: JSON.parse(notifications) as BucketSettings["notifications"],
+  managed: managed === 1,
+});
+
+const columnsOf = ({ cors, lifecycle, notifications, managed }: BucketSettings) => ({
+  cors: cors === undefined ? null : JSON.stringify(cors),
+  lifecycle: lifecycle === undefined ? null : JSON.stringify(lifecycle),
+  notifications: JSON.stringify(notifications),
+  managed: managed ? 1 : 0,
+});
+
+const domainOf = (row: DomainRow): CustomDomain => ({
+  domain: row.domain,
+  bucket: row.bucket_id,
+  account: row.account_id,
+  zone: row.zone_id,
+  enabled: row.enabled === 1,
+  minTls: row.min_tls as CustomDomain["minTls"],
+  ciphers: JSON.parse(row.ciphers) as string[],
+});
+
+const domainColumns = ({ domain, bucket, account, zone, enabled, minTls, ciphers }: CustomDomain): DomainRow => ({
+  domain,
+  bucket_id: bucket,
+  account_id: account,
+  zone_id: zone,
+  enabled: enabled ? 1 : 0,
+  min_tls: minTls,
+  ciphers: JSON.stringify(ciphers),
+});

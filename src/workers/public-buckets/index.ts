@@ -1,0 +1,1 @@
+export { createPublicBuckets, managedHost, type PublicBuckets } from "./http.ts";

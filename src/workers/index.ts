@@ -59,6 +59,7 @@ export * from "./public-buckets/index.ts";
 export * from "./queues/index.ts";
 export * from "./routing/index.ts";
 export * from "./secrets-store/index.ts";
+export * from "./s3/index.ts";
 export * from "./project/index.ts";
 export { createScripts } from "./scripts/scripts.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";

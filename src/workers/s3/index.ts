@@ -1,0 +1,4 @@
+export type { S3BucketList } from "./call.ts";
+export type { FindS3Key } from "./authenticate.ts";
+export { createS3Http, type S3Http } from "./http.ts";
+export { createLocalBucketList, localS3Key } from "./local-buckets.ts";

@@ -14,7 +14,7 @@ test("the error for an unavailable product names the product", async (t) => {
     ["put", `/accounts/${TEST_ACCOUNT}/workflows/w`, "Workflows are not available on this server."],
     ["post", "/pages/assets/check-missing", "Pages is not available on this server."],
     ["get", `/accounts/${TEST_ACCOUNT}/containers/me`, "Containers are not available on this server."],
-    ["get", `/accounts/${TEST_ACCOUNT}/r2/buckets/b/lifecycle`, "R2 lifecycle rules are not available on this server."],
+    ["get", `/accounts/${TEST_ACCOUNT}/r2/buckets/b/lock`, "R2 bucket locks are not available on this server."],
   ] as const) {
     const { status, body } = await call(method, path);
     assert.deepEqual([status, body.success, body.errors[0].code, body.errors[0].message], [404, false, 7000, message]);
@@ -37,7 +37,7 @@ test("paths of available products match no unavailable product", () => {
 
 test("covers the paths that wrangler uses for these products", { skip: !existsSync(WRANGLER) }, () => {
   const products =
-    /^(vectorize|hyperdrive|pipelines|workflows|containers|browser-rendering|pages|ai|ai-gateway|ai-search|images|mtls_certificates|agent-memory|artifacts|flagship|connectivity|r2-catalog|event_notifications|event_subscriptions|workers\/dispatch|workers\/durable_objects|workers\/observability)(\/|$)/;
+    /^(vectorize|hyperdrive|pipelines|workflows|containers|browser-rendering|pages|ai|ai-gateway|ai-search|images|mtls_certificates|agent-memory|artifacts|flagship|connectivity|r2-catalog|event_subscriptions|workers\/dispatch|workers\/durable_objects|workers\/observability)(\/|$)/;
   const paths = [...readFileSync(WRANGLER, "utf8").matchAll(/`\/accounts\/\$\{[^}]*\}\/([^`?]+)/g)]
     .map(([, path]) => path!.replaceAll(/\$\{[^}]*\}/g, "x"))
     .filter((path) => products.test(path));

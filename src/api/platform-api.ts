@@ -53,13 +53,15 @@ interface PlatformModules {
 }
 
 interface PlatformApiOptions {
-  settings: Pick<Settings, "api" | "http">;
+  settings: Pick<Settings, "api" | "http" | "r2">;
   /** For the OpenAPI document. */
   version: string;
   /** URL of a worker; `label` is the account's. */
   workerUrl(label: string, script: string): string;
   /** The diagnosis of a name in a zone, for `reelpost doctor`. */
   diagnose: DoctorDeps["diagnose"];
+  /** True if the server itself uses the host name, so that it cannot be the domain of a public bucket. */
+  isOwnHost(host: string): boolean;
   /** For tests: a response that violates its schema fails the request. */
   checkAnswers?: boolean;
 }
@@ -80,7 +82,7 @@ const RATE_WINDOW_SECONDS = 300;
 /** The v4 API with all operations, and the endpoints that its responses link to. */
 export function createPlatformApi(
   modules: PlatformModules,
-  { settings, version, workerUrl, diagnose, checkAnswers = false }: PlatformApiOptions,
+  { settings, version, workerUrl, diagnose, isOwnHost, checkAnswers = false }: PlatformApiOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): PlatformApi {
   const { accounts, zones, tails, bindings, mail, stream, metrics } = modules;
@@ -89,7 +91,15 @@ export function createPlatformApi(
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   return {
     api: createApi({
-      routes: routesOf(modules, { address, publicUrl: settings.http.public_url, workerUrl, diagnose, clock }),
+      routes: routesOf(modules, {
+        address,
+        publicUrl: settings.http.public_url,
+        publicDomain: settings.r2.public_domain,
+        workerUrl,
+        diagnose,
+        isOwnHost,
+        clock,
+      }),
       accessControl: createAccessControl({ accounts, zoneAccount: zones.zoneAccount }),
       clock,
       ids,
@@ -110,10 +120,12 @@ export function createPlatformApi(
   };
 }
 
-interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose">, Pick<Basics, "clock"> {
+interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose" | "isOwnHost">, Pick<Basics, "clock"> {
   address: ClientAddress;
   /** Empty: derived from the request. */
   publicUrl: string;
+  /** Parent domain of public R2 buckets. */
+  publicDomain: string;
 }
 
 /** All operations, bound to the domains of this process. */
@@ -130,7 +142,7 @@ function routesOf(
     stream,
     lookups,
   }: PlatformModules,
-  { address, publicUrl, workerUrl, diagnose, clock }: RouteOptions,
+  { address, publicUrl, publicDomain, workerUrl, diagnose, isOwnHost, clock }: RouteOptions,
 ): Route[] {
   return [
     ...accountRoutes(accounts),
@@ -142,7 +154,7 @@ function routesOf(
     ...workerRoutes({ scripts, assets, routing, offersAi: ai.isOffered, urlOf: workerUrl }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
-    ...r2Routes({ ...r2, clock }),
+    ...r2Routes({ ...r2, queues: queue.queues, zones, publicDomain, isReserved: isOwnHost, clock }),
     ...queuesRoutes({ queues: queue.queues, messages: queue.messages, scripts }),
     ...secretsStoreRoutes({ store: secretsStore.store! }),
     ...d1Routes({

@@ -95,7 +95,7 @@ export function namesTwoHosts(rawHeaders: readonly string[]): boolean {
 }
 
 /** Returns the host name in lower case, without port and trailing dot. */
-function hostName(host = ""): string {
+export function hostName(host = ""): string {
   const colon = host.lastIndexOf(":");
   const name = colon < 0 || host.endsWith("]") ? host : host.slice(0, colon);
   return (name.endsWith(".") ? name.slice(0, -1) : name).toLowerCase();

@@ -11,7 +11,14 @@ import { API_BASE } from "./base.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
-import { destinationOf, mayBeRouted, namesTwoHosts, type Destination, type HostNames } from "./platform-host.ts";
+import {
+  destinationOf,
+  hostName,
+  mayBeRouted,
+  namesTwoHosts,
+  type Destination,
+  type HostNames,
+} from "./platform-host.ts";
 
 export interface PlatformHttpOptions {
   /** Absent: this process does not serve the API. */
@@ -39,6 +46,11 @@ export interface PlatformHttpOptions {
    */
   assets?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /**
+   * Hosts with a handler of their own, such as S3 endpoints and public buckets, by lower-case name without a port. They
+   * are not part of the platform.
+   */
+  sites?(host: string): SiteHandler | undefined | Promise<SiteHandler | undefined>;
+  /**
    * Handlers for `/.well-known/` (RFC 8615) on any host, called one after another before all others; false means not
    * handled.
    */
@@ -53,6 +65,8 @@ export interface PlatformHttpOptions {
   /** How long close() waits for pending requests. Default 30 s. */
   graceMs?: number;
 }
+
+type SiteHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export interface PlatformHttp {
   /**
@@ -92,6 +106,7 @@ export function createPlatformHttp({
   pages,
   prefixes = {},
   assets,
+  sites = () => undefined,
   wellKnown = [],
   others = [],
   log,
@@ -145,6 +160,24 @@ export function createPlatformHttp({
   }
 
   function onUsual(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+    const site = sites(hostName(request.headers.host));
+    if (site === undefined) return onOwnHost(request, response);
+    return onSite(site, request, response);
+  }
+
+  async function onSite(
+    found: SiteHandler | Promise<SiteHandler | undefined>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) {
+    const site = await found;
+    if (site === undefined) return onOwnHost(request, response);
+    cutIdleBody(request, bodyIdleMs.platform);
+    lingerBeforeClose(request);
+    await site(request, response);
+  }
+
+  function onOwnHost(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const destination = pick(request);
     if (!("script" in destination)) {
       cutIdleBody(request, bodyIdleMs.platform);

@@ -6,9 +6,12 @@ import { createLocalMail } from "../mail/index.ts";
 import type { Store } from "../store/index.ts";
 import {
   createBindings,
+  createLocalBucketList,
   createLocalWorkerCalls,
+  createS3Http,
   createWorkerRuntime,
   devEgress,
+  localS3Key,
   meterWorkers,
   type RuntimeLimits,
   type StreamPort,
@@ -17,7 +20,7 @@ import { openRunFolder } from "./data-directory.ts";
 import { warnWithoutAi } from "./ai-warning.ts";
 import type { DevSettings } from "./dev-settings.ts";
 import type { EventReporter } from "./events.ts";
-import { createDevHttp } from "./http/dev-http.ts";
+import { createDevHttp, S3_PREFIX } from "./http/dev-http.ts";
 import { createReceive } from "./http/receive.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
 import { listenOnSmtpPort } from "./smtp-port.ts";
@@ -117,6 +120,22 @@ export function createDev(
   lifecycle.onStop("metrics", () => metrics.close());
   runDevTailWorkers({ workers, runtime, report }, basics);
   const receiver = mail.receiver(runtime);
+  const s3 = createS3Http({
+    ...bindings.r2,
+    bucketList: createLocalBucketList(() =>
+      workers
+        .describe()
+        .flatMap((worker) => worker.bindings)
+        .flatMap((binding) => (binding.type === "r2_bucket" ? [binding.bucket_name] : [])),
+    ),
+    findKey: async (id) => (id === localS3Key ? { secret: localS3Key, allows: () => true } : undefined),
+    endpoints: { domain: "", prefix: S3_PREFIX, accountInPath: false },
+    clientIp: ({ socket }) => socket.remoteAddress,
+    pagesNeedCors: true,
+    clock,
+    ids,
+    log,
+  });
   const http = createDevHttp({
     runtime,
     receive: createReceive({ receiver, spool: mail.spool, workers: names, unavailable, ids }),
@@ -126,6 +145,7 @@ export function createDev(
     graceMs,
     metrics: metrics.render,
     video: video.handle,
+    s3: s3.handle,
     health: () => ({ workers: workers.status() }),
   });
 

@@ -432,6 +432,17 @@ export const settingsSchema = z.strictObject({
         example: "70000-79999",
       }),
   }),
+  r2: group("R2 buckets: the S3 API and public buckets", {
+    s3_domain: z.string().default("r2.localhost").meta({
+      description:
+        "Parent domain of the S3 endpoints: `<account id>.<this domain>`. Empty: only the endpoint `/s3/<account id>` of the API's host",
+      example: "r2.example.com",
+    }),
+    public_domain: z.string().default("public.localhost").meta({
+      description: "Parent domain of the managed hosts of public buckets: `pub-<bucket id>.<this domain>`. Empty: none",
+      example: "r2-public.example.com",
+    }),
+  }),
   network: group("Network of this machine", {
     own_addresses: ranges(
       [],

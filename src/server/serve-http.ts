@@ -6,6 +6,8 @@ import type { Settings } from "../kernel/settings.ts";
 import { confinementFindings, confinementText } from "./confinement.ts";
 import { createDoctor } from "./doctor/doctor.ts";
 import { frontPageRows } from "./front-page.ts";
+import { createOwnHosts } from "./own-hosts.ts";
+import { r2Http } from "./r2-http.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeModules } from "./serve-modules.ts";
@@ -32,12 +34,14 @@ export function createServeHttp(
   const { accounts, zones, scripts, assets, tails, live, routing } = platform;
   const { clock, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
+  const isOwnHost = createOwnHosts(settings);
   const { wellKnown, ...platformApi } = createPlatformApi(
     { accounts, zones, scripts, assets, tails, routing, bindings, mail, stream, lookups: dns.lookups, metrics },
     {
       settings,
       version,
       workerUrl: urls.worker,
+      isOwnHost,
       diagnose: createDoctor({ settings, mail, dns, confinement, tls: certificates.tls, clock }),
       checkAnswers,
     },
@@ -74,6 +78,8 @@ export function createServeHttp(
     },
     pages,
     connections: connectionLimits(settings),
+    ...(roles.has("api") &&
+      r2Http({ settings, platform, bindings, prefixes: platformApi.prefixes, isOwnHost }, basics)),
     wellKnown: [certificates.respond, ...wellKnown],
     log,
     graceMs,

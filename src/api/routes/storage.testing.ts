@@ -3,12 +3,37 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createManualClock, silentLog } from "../../kernel/index.ts";
+import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { migrate, openFsObjects, openSqlite, type ObjectStore } from "../../store/index.ts";
-import { createKvService, createR2Service, kvMigrations, r2Migrations } from "../../workers/index.ts";
-import { startApi, TEST_TOKEN } from "../api.testing.ts";
+import {
+  bucketSettingsMigrations,
+  createBucketSettings,
+  createKvService,
+  createR2Service,
+  kvMigrations,
+  r2Migrations,
+  type Queue,
+} from "../../workers/index.ts";
+import type { Zone } from "../../zones/index.ts";
+import { startApi, TEST_ACCOUNT, TEST_TOKEN } from "../api.testing.ts";
 import { kvRoutes } from "./kv/routes.ts";
 import { r2Routes } from "./r2/routes.ts";
+
+/** The only queue and the only zone that the R2 routes find. */
+export const QUEUE: Queue = {
+  id: "0123456789abcdef0123456789abcdef",
+  account: TEST_ACCOUNT,
+  name: "events",
+  createdAt: new Date(0),
+  modifiedAt: new Date(0),
+  purgedAt: undefined,
+  consumer: undefined,
+  deliveryDelay: 0,
+  deliveryPaused: false,
+  retention: 3600,
+  jurisdiction: undefined,
+};
+export const ZONE = { id: "fedcba9876543210fedcba9876543210", account: TEST_ACCOUNT, name: "example.com" } as Zone;
 
 interface RawAnswer {
   status: number;
@@ -27,11 +52,12 @@ export async function startStorageApi(
 ) {
   const folder = mkdtempSync(join(tmpdir(), "storage-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, [...kvMigrations, ...r2Migrations]);
+  await migrate(db, [...kvMigrations, ...r2Migrations, ...bucketSettingsMigrations]);
   const stored = wrap(await openFsObjects({ folder: join(folder, "objects") }));
   const clock = createManualClock(Date.now());
   const kv = createKvService({ db, objects: stored, clock });
-  const r2 = createR2Service({ db, objects: stored, clock });
+  const settings = createBucketSettings({ db, clock, ids: randomIds });
+  const r2 = { ...createR2Service({ db, objects: stored, clock }), settings };
   scope.after(async () => {
     await kv.namespaces.close();
     await Promise.all([kv.store.close(), r2.buckets.close()]);
@@ -39,7 +65,17 @@ export async function startStorageApi(
     rmSync(folder, { recursive: true, force: true });
   });
   const api = await startApi(scope, {
-    routes: [...kvRoutes({ ...kv, clock }), ...r2Routes({ ...r2, clock })],
+    routes: [
+      ...kvRoutes({ ...kv, clock }),
+      ...r2Routes({
+        ...r2,
+        queues: { get: async (account, id) => (id === QUEUE.id ? { ...QUEUE, account } : undefined) },
+        zones: { find: async (id) => (id === ZONE.id ? ZONE : undefined) },
+        publicDomain: "public.test",
+        isReserved: (host) => host === "api.example.com",
+        clock,
+      }),
+    ],
     clock,
     log: silentLog,
   });

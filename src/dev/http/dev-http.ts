@@ -16,6 +16,8 @@ interface Options {
   unavailable: (worker: string) => string | undefined;
   /** Handles requests under the video path. Resolves with false for other paths. */
   video: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
+  /** Handles requests under the path of the S3 API. */
+  s3: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Fields of the health response besides `status`. */
   health: () => Record<string, unknown>;
   /** The response of the metrics endpoint, in Prometheus text format. */
@@ -37,6 +39,9 @@ const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 /** Prefix of `/<video>/…` and `/upload/…`; all other paths belong to the worker. */
 export const VIDEO_PREFIX = "/cdn-cgi/stream/";
 
+/** The S3 endpoint of the R2 buckets. */
+export const S3_PREFIX = "/cdn-cgi/s3/";
+
 /** Paths of a video page in older and newer versions of the hosted platform's local simulator. */
 const SIMULATOR_WATCH = /^\/(?:cdn-cgi\/mf|__cf_local)\/stream\/([\w.-]+)\/watch(?:\?|$)/;
 
@@ -55,6 +60,7 @@ export function createDevHttp({
   workers,
   unavailable,
   video,
+  s3,
   health,
   metrics,
   log,
@@ -73,6 +79,10 @@ export function createDevHttp({
       return void response.writeHead(302, { location: `${VIDEO_PREFIX}${watched}/watch` }).end();
     if (request.url!.startsWith(VIDEO_PREFIX))
       return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
+    if (request.url!.startsWith(S3_PREFIX)) {
+      if (!continued) response.writeContinue();
+      return void s3(request, response).catch((err: unknown) => failed(err, response));
+    }
     const choice = pickWorker(request.url!, request.headers.host, workers);
     // The client may still send the body that it held back, or may not, so the connection cannot be reused (RFC 9110
     // 10.1.1).

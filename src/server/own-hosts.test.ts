@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { settingsSchema } from "../kernel/settings.ts";
+import { createOwnHosts } from "./own-hosts.ts";
+
+test("hosts of the server are reserved, and public buckets below the workers domain are not", () => {
+  const isOwn = createOwnHosts(
+    settingsSchema.parse({
+      api: { hosts: ["API.example.com:8443"] },
+      http: { public_url: "https://www.example.com/" },
+      stream: { delivery_domain: "video.example.com:8080" },
+      workers: { domain: "example.org" },
+      r2: { s3_domain: "s3.example.com", public_domain: "public.example.org" },
+    }),
+  );
+  for (const host of [
+    "api.example.com",
+    "www.example.com",
+    "video.example.com",
+    "customer-1.video.example.com",
+    "example.org",
+    "worker.label.example.org",
+    "bucket.account.s3.example.com",
+  ])
+    assert.ok(isOwn(host), host);
+  for (const host of ["files.example.com", "pub-1.public.example.org", "notexample.org", ""])
+    assert.ok(!isOwn(host), host);
+});

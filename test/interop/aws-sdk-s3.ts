@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Platform } from "./platform.ts";
+
+// The actual packages, from the clients directory. They are not dependencies of this project, so they are untyped here,
+// as for a JavaScript user.
+const client = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
+export const s3 = client("@aws-sdk/client-s3");
+export const { getSignedUrl } = client("@aws-sdk/s3-request-presigner");
+
+export interface S3Credentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+}
+
+/** An API token as an access key: its id, and the SHA-256 of its value. */
+export async function credentialsOf(platform: Platform): Promise<S3Credentials> {
+  const { id } = await platform.ask<{ id: string }>("/user/tokens/verify");
+  return { accessKeyId: id, secretAccessKey: createHash("sha256").update(platform.token).digest("hex") };
+}
+
+/** No retries: a single failure fails the test. */
+export const s3Client = (endpoint: string, credentials: S3Credentials, options: object = {}) =>
+  new s3.S3Client({ endpoint, credentials, region: "auto", forcePathStyle: true, maxAttempts: 1, ...options });
+
+/** For `assert.rejects`. */
+export const failsAs =
+  (name: string, status: number) => (err: { name: string; $metadata: { httpStatusCode: number } }) => {
+    assert.deepEqual([err.name, err.$metadata?.httpStatusCode], [name, status], String(err));
+    return true;
+  };

@@ -1,6 +1,6 @@
 export { createApi } from "./app.ts";
 export { createPlatformApi } from "./platform-api.ts";
 export { workerParent } from "./platform-host.ts";
-export { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./platform-http.ts";
+export { createPlatformHttp, type PlatformHttp } from "./platform-http.ts";
 export type { AccessControl } from "./ports.ts";
 export { streamRoutes } from "./routes/stream/index.ts";

@@ -1,10 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { createAccounts, type AccountsModule } from "../accounts/index.ts";
+import { createClientAddress } from "../kernel/client-address.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createWorkers, type Bindings, type WorkerRuntime, type Workers } from "../workers/index.ts";
 import { createZones, ZONE_DELETED, type Zones } from "../zones/index.ts";
+import { createOwnHosts } from "./own-hosts.ts";
 import { createRoutingZones, publicHostOf } from "./routing-zones.ts";
 
 /** The modules behind the API, regardless of this process's roles. */
@@ -32,6 +34,13 @@ interface PlatformDeps {
   otherContents(account: string): Promise<Record<string, number>>;
 }
 
+const r2HttpOptions = (settings: Settings) => ({
+  s3Domain: settings.r2.s3_domain,
+  publicDomain: settings.r2.public_domain,
+  clientIp: createClientAddress(settings.http.trusted_proxies).ip,
+  isOwnHost: createOwnHosts(settings),
+});
+
 export function composePlatform(
   { store, bindings, secrets, runtime, settings, schemeOf, scheduled, otherContents }: PlatformDeps,
   basics: Basics,
@@ -55,6 +64,7 @@ export function composePlatform(
       schemeOf,
       scriptBytes,
       scheduled,
+      r2Http: r2HttpOptions(settings),
     },
     basics,
   );

@@ -7,7 +7,6 @@ import { confinementFindings, confinementText } from "./confinement.ts";
 import { createDoctor } from "./doctor/doctor.ts";
 import { frontPageRows } from "./front-page.ts";
 import { createOwnHosts } from "./own-hosts.ts";
-import { r2Http } from "./r2-http.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeModules } from "./serve-modules.ts";
@@ -78,8 +77,10 @@ export function createServeHttp(
     },
     pages,
     connections: connectionLimits(settings),
-    ...(roles.has("api") &&
-      r2Http({ settings, platform, bindings, prefixes: platformApi.prefixes, isOwnHost }, basics)),
+    ...(roles.has("api") && {
+      prefixes: { ...platformApi.prefixes, ...platform.r2Http.prefixes },
+      sites: platform.r2Http.sites,
+    }),
     wellKnown: [certificates.respond, ...wellKnown],
     log,
     graceMs,

@@ -55,11 +55,11 @@ export {
   type R2Buckets,
 } from "./bindings/r2/index.ts";
 export * from "./bucket-settings/index.ts";
-export * from "./public-buckets/index.ts";
+export { managedHost } from "./public-buckets/index.ts";
 export * from "./queues/index.ts";
 export * from "./routing/index.ts";
 export * from "./secrets-store/index.ts";
-export * from "./s3/index.ts";
+export { createLocalBucketList, createS3Http, localS3Key } from "./s3/index.ts";
 export * from "./project/index.ts";
 export { createScripts } from "./scripts/scripts.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";

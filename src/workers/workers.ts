@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
 import { every } from "../kernel/every.ts";
 import type { Basics } from "../kernel/index.ts";
+import { createR2Http, type R2Http, type R2HttpOptions } from "./r2-http.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
@@ -21,13 +22,14 @@ interface WorkersOptions {
   bindings: Bindings;
   secrets: Secrets;
   runtime: WorkerRuntime;
-  accounts: Pick<AccountsModule, "nameOf" | "stillValid" | "onChanged">;
+  accounts: Pick<AccountsModule, "nameOf" | "stillValid" | "onChanged" | "s3Credentials">;
   /** The zones in which workers have routes and custom domains. */
   zones: RoutingZones;
   /** The event that a zone was deleted. */
   zoneDeleted: string;
   /** The scheme of a request, as seen by the client. */
   schemeOf(request: IncomingMessage): "http" | "https";
+  r2Http: R2HttpOptions;
   /** Maximum size of an uploaded script with its modules, in bytes. */
   scriptBytes: number;
   /** True if this process runs cron triggers and delivers queue messages. */
@@ -42,6 +44,7 @@ export interface Workers {
   assets: AssetUploads;
   /** Call `load` before the first request. */
   routing: WorkerRouting;
+  r2Http: R2Http;
 }
 
 export function createWorkers(
@@ -54,6 +57,7 @@ export function createWorkers(
     zones,
     zoneDeleted,
     schemeOf,
+    r2Http,
     scriptBytes,
     scheduled,
   }: WorkersOptions,
@@ -145,5 +149,6 @@ export function createWorkers(
     tails,
     assets,
     routing,
+    r2Http: createR2Http(r2Http, { r2: bindings.r2, accounts }, { clock, ids, log }),
   };
 }

@@ -10,7 +10,7 @@ const client = createRequire(join(import.meta.dirname, "..", "clients", "package
 export const s3 = client("@aws-sdk/client-s3");
 export const { getSignedUrl } = client("@aws-sdk/s3-request-presigner");
 
-export interface S3Credentials {
+interface S3Credentials {
   accessKeyId: string;
   secretAccessKey: string;
 }

@@ -12,7 +12,7 @@ export const makeTokenValue = (ids: Ids): string => ids.token(30).replace(/^-/, 
 export const makeGlobalKey = (ids: Ids): string => (ids.hex() + ids.hex()).slice(0, 37);
 
 /** The secret access key of a token for the S3 API, as clients derive it from the token's value: 64 hex digits. */
-export const s3SecretOf = (value: string): string => hash("sha256", value, "hex");
+const s3SecretOf = (value: string): string => hash("sha256", value, "hex");
 
 /**
  * The stored and indexed form of a secret: the hash of its S3 secret, so that neither can be computed from the database.

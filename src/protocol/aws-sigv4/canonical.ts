@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** A request as it arrived. Text of headers is Latin-1, as Node decodes it, so that the octets remain unchanged. */
-export interface SentRequest {
+interface SentRequest {
   method: string;
   /** The path with its percent-encoding, without the query. */
   path: string;

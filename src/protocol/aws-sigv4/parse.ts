@@ -17,7 +17,7 @@ export interface Signed {
 }
 
 /** Undefined, and why: the signature is not well-formed. */
-export type SignedReading = { ok: true; signed: Signed } | { ok: false; why: string };
+type SignedReading = { ok: true; signed: Signed } | { ok: false; why: string };
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
 const MAX_EXPIRES = 604_800;

@@ -35,24 +35,21 @@ const isOrigin = (text: string) =>
   text === "*" || (/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/i.test(text) && text.split("*").length <= 2);
 
 /** A cross-origin request, or the one that a preflight asks about. */
-export interface CorsRequest {
+interface CorsRequest {
   origin: string;
   method: string;
   /** Names in the header Access-Control-Request-Headers of a preflight. */
   headers: readonly string[];
 }
 
-export interface CorsGrant {
+interface CorsGrant {
   rule: CorsRule;
   /** Value of Access-Control-Allow-Origin. */
   origin: string;
 }
 
 /** The first rule that allows the request. */
-export function allowedByCors(
-  rules: readonly CorsRule[],
-  { origin, method, headers }: CorsRequest,
-): CorsGrant | undefined {
+function allowedByCors(rules: readonly CorsRule[], { origin, method, headers }: CorsRequest): CorsGrant | undefined {
   for (const rule of rules) {
     const { allowed } = rule;
     const pattern = allowed.origins.find((each) => matches(each, origin));

@@ -45,7 +45,7 @@ export interface LifecycleRule {
   storageClassTransitions?: { condition: AgeOrDate; storageClass: "InfrequentAccess" }[] | undefined;
 }
 
-export interface Age {
+interface Age {
   type: "Age";
   maxAge: number;
 }
@@ -86,7 +86,7 @@ export interface CustomDomain {
 }
 
 export const tlsVersions = ["1.0", "1.1", "1.2", "1.3"] as const;
-export type TlsVersion = (typeof tlsVersions)[number];
+type TlsVersion = (typeof tlsVersions)[number];
 
 /** The settings of buckets. Every change resolves once it is on disk; other processes see it a few seconds later. */
 export interface BucketSettingsStore {

@@ -14,7 +14,7 @@ interface PublicBucketsDeps {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-export interface PublicBuckets {
+interface PublicBuckets {
   /** The handler for a lower-case host name without a port; undefined if it does not belong to a public bucket. */
   at(host: string): Handler | undefined | Promise<Handler | undefined>;
 }

@@ -1,1 +1,1 @@
-export { createPublicBuckets, managedHost, type PublicBuckets } from "./http.ts";
+export { createPublicBuckets, managedHost } from "./http.ts";

@@ -27,13 +27,13 @@ export type Payload =
   | { kind: "unsigned" }
   | { kind: "chunked"; signing?: ChunkSigning; trailer: boolean };
 
-export interface Authenticated {
+interface Authenticated {
   accessKeyId: string;
   key: S3Key;
   payload: Payload;
 }
 
-export interface S3Request {
+interface S3Request {
   method: string;
   /** With its percent-encoding. */
   path: string;

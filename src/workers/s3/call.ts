@@ -39,8 +39,6 @@ export interface S3Answer {
   body?: string | Readable;
 }
 
-export type S3Operation = (call: S3Call, deps: S3Deps) => Promise<S3Answer>;
-
 /** The bucket in the path. Throws noSuchBucket. */
 export async function bucketOf(
   { account, address: { jurisdiction } }: Pick<S3Call, "account" | "address">,

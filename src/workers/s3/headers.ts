@@ -1,5 +1,5 @@
 import type { R2Object, StorageClass } from "../bindings/r2/index.ts";
-import { metadataFromHeaders, objectHeaders } from "../bindings/r2/index.ts";
+import { metadataFromHeaders } from "../bindings/r2/index.ts";
 import { s3Errors } from "./errors.ts";
 
 const STORAGE: Record<StorageClass, string> = { Standard: "STANDARD", InfrequentAccess: "STANDARD_IA" };
@@ -21,8 +21,6 @@ export function s3ObjectHeaders(headers: Headers, object: R2Object): Headers {
   headers.set("x-amz-storage-class", s3StorageClass(object.storageClass));
   return headers;
 }
-
-export const s3HeadersOf = (object: R2Object): Headers => s3ObjectHeaders(objectHeaders(object), object);
 
 const REFUSED = [
   "x-amz-tagging",

@@ -13,7 +13,7 @@ import { operationOf } from "./operations/index.ts";
 import { s3Body } from "./payload.ts";
 import { errorDocument } from "./xml.ts";
 
-export interface S3HttpOptions extends S3Deps {
+interface S3HttpOptions extends S3Deps {
   findKey: FindS3Key;
   endpoints: S3Endpoints;
   /** The client's address, which a token may be limited to. */
@@ -28,7 +28,7 @@ export interface S3HttpOptions extends S3Deps {
   log: Log;
 }
 
-export interface S3Http {
+interface S3Http {
   /** True if requests to this lower-case host name, without a port, belong to the S3 API whatever their path. */
   hasHost(host: string): boolean;
   /** For requests to these hosts, or with the prefix of the endpoints. */

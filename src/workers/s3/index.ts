@@ -1,4 +1,3 @@
-export type { S3BucketList } from "./call.ts";
 export type { FindS3Key } from "./authenticate.ts";
-export { createS3Http, type S3Http } from "./http.ts";
+export { createS3Http } from "./http.ts";
 export { createLocalBucketList, localS3Key } from "./local-buckets.ts";

@@ -44,7 +44,7 @@ export interface Sent {
   host?: string;
 }
 
-export interface Answered {
+interface Answered {
   status: number;
   headers: IncomingMessage["headers"];
   text: string;

@@ -34,7 +34,7 @@ const lifecycleRule = z.object({
     .optional(),
 });
 
-export interface BucketSettingsRouteDeps {
+interface BucketSettingsRouteDeps {
   bucketList: R2BucketList;
   settings: BucketSettingsStore;
 }

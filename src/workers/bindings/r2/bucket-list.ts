@@ -53,7 +53,7 @@ export interface R2Bucket {
 export const locations = ["apac", "eeur", "enam", "weur", "wnam", "oc"] as const;
 export const jurisdictions = ["default", "eu", "fedramp"] as const;
 type Location = (typeof locations)[number];
-export type Jurisdiction = (typeof jurisdictions)[number];
+type Jurisdiction = (typeof jurisdictions)[number];
 
 interface NewBucket {
   storageClass?: StorageClass;

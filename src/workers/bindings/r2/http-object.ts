@@ -6,7 +6,7 @@ import { conditionsOf, objectHeaders, rangeHolds, type WantedConditions } from "
 import type { R2Object } from "./object.ts";
 
 /** The response to GET or HEAD of an object (RFC 9110). */
-export interface HttpObject {
+interface HttpObject {
   status: 200 | 206 | 304;
   headers: Headers;
   object: R2Object;

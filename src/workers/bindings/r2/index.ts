@@ -1,9 +1,9 @@
-export { jurisdictions, locations, type Jurisdiction, type R2Bucket, type R2BucketList } from "./bucket-list.ts";
+export { jurisdictions, locations, type R2Bucket, type R2BucketList } from "./bucket-list.ts";
 export { type R2Buckets } from "./buckets.ts";
 export { r2Errors } from "./errors.ts";
 export type * from "./object.ts";
 export { r2Migrations } from "./r2-table.ts";
 export { createR2Service, type R2Service } from "./service.ts";
-export { conditionsOf, metadataFromHeaders, objectHeaders } from "./http-headers.ts";
-export { readHttpObject, type HttpObject } from "./http-object.ts";
+export { conditionsOf, metadataFromHeaders } from "./http-headers.ts";
+export { readHttpObject } from "./http-object.ts";
 export { cursorAfterPrefix, lastOfCursor } from "./list.ts";

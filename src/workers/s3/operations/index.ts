@@ -11,7 +11,7 @@ import { abortUpload, completeUpload, createUpload, listParts, listUploads, uplo
 import { deleteObject, deleteObjects, getObject, putObject } from "./objects.ts";
 
 /** An operation, with the access that it needs: to the objects of its bucket only, or to all buckets of the account. */
-export type Operation = { name: string; access: "Read" | "Write"; of: "objects" | "buckets" } & (
+type Operation = { name: string; access: "Read" | "Write"; of: "objects" | "buckets" } & (
   | { run(call: S3Call, deps: S3Deps): Promise<S3Answer> }
   | { inBucket(call: S3Call, deps: S3Deps, bucket: R2Bucket): Promise<S3Answer> }
 );

@@ -41,6 +41,12 @@ describe("the S3 API in development", () => {
     assert.equal(await (await send("GetObject", { Bucket, Key: "b" })).Body.transformToString(), "from worker");
   });
 
+  it("belongs to the S3 API with and without a slash at the end of the endpoint", async () => {
+    for (const end of ["", "/", "?prefix=a"])
+      assert.match(await (await fetch(`${server.url}/cdn-cgi/s3${end}`)).text(), /<Code>Unauthorized<\/Code>/, end);
+    assert.equal(await (await fetch(`${server.url}/cdn-cgi/s3x`)).text(), "none");
+  });
+
   it("accepts presigned URLs, and rejects other keys", async () => {
     const url = await getSignedUrl(client, new s3.GetObjectCommand({ Bucket, Key: "a" }), { expiresIn: 60 });
     assert.equal(await (await fetch(url)).text(), "from s3");

@@ -42,6 +42,9 @@ export const VIDEO_PREFIX = "/cdn-cgi/stream/";
 /** The S3 endpoint of the R2 buckets. */
 export const S3_PREFIX = "/cdn-cgi/s3/";
 
+/** Some clients omit the slash at the end of the endpoint. */
+const isS3 = (url: string) => url.startsWith(S3_PREFIX) || /^\/cdn-cgi\/s3(?:\?|$)/.test(url);
+
 /** Paths of a video page in older and newer versions of the hosted platform's local simulator. */
 const SIMULATOR_WATCH = /^\/(?:cdn-cgi\/mf|__cf_local)\/stream\/([\w.-]+)\/watch(?:\?|$)/;
 
@@ -79,7 +82,7 @@ export function createDevHttp({
       return void response.writeHead(302, { location: `${VIDEO_PREFIX}${watched}/watch` }).end();
     if (request.url!.startsWith(VIDEO_PREFIX))
       return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
-    if (request.url!.startsWith(S3_PREFIX)) {
+    if (isS3(request.url!)) {
       if (!continued) response.writeContinue();
       return void s3(request, response).catch((err: unknown) => failed(err, response));
     }

@@ -7,6 +7,7 @@ import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
 import { checkRoutes, setRoutes, shownRoutes } from "../deploy/routes.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
+import { createdText, provision } from "../deploy/provision.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { facts, plural, printResult } from "../print.ts";
@@ -48,6 +49,7 @@ start changes nothing. Secrets on the server are kept.`,
       const prepared = await prepare(project, values, secrets ?? [], context);
       await checkRoutes(connection, project);
       const assets = prepared.assets && (await uploadAssets(connection, prepared.assets));
+      const { bindings, created } = await provision(connection, project, prepared.bindings, secrets !== undefined);
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
       const uploaded = await api.result<{
         tag: string;
@@ -56,7 +58,7 @@ start changes nothing. Secrets on the server are kept.`,
         handlers?: string[];
       }>("PUT", script, {
         query: { excludeScript: true, bindings_inherit: "strict" },
-        body: () => prepared.form(assets),
+        body: () => prepared.form(assets, bindings),
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
       progress.step("configuring addresses and triggers");
@@ -94,6 +96,7 @@ start changes nothing. Secrets on the server are kept.`,
         ...(project.queueConsumers.length > 0 && { consumes: project.queueConsumers.map(({ queue }) => queue) }),
         ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }),
         startup_ms: uploaded.startup_time_ms,
+        ...(created.length > 0 && { created }),
         bindings: shown(prepared),
         missing_secrets: missing,
         ms: Math.round(performance.now() - began),
@@ -104,6 +107,7 @@ start changes nothing. Secrets on the server are kept.`,
           [
             ["uploaded", sizeText(prepared)],
             ["assets", assetsText(prepared)],
+            ["created", createdText(created)],
             ["started in", `${uploaded.startup_time_ms} ms`],
             ["version", result.version_id],
             ["address", isReachable ? url : undefined],
@@ -114,7 +118,7 @@ start changes nothing. Secrets on the server are kept.`,
           ],
           paint,
         ),
-        ...bindingTable(prepared.bindings, paint),
+        ...bindingTable(bindings, paint),
       ]);
       if (!context.json)
         for (const name of missing)

@@ -4,6 +4,7 @@ import { at } from "../api/paths.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
+import { createdText, provision } from "../deploy/provision.ts";
 import { prepare, readForDeploy } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
@@ -106,13 +107,14 @@ const versionsUpload = defineCommand({
     try {
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
-      const { assets, form, size, bindings } = await prepare(project, values, secrets, context);
+      const { assets, form, size, bindings: configured } = await prepare(project, values, secrets, context);
       const uploaded = assets && (await uploadAssets(connection, assets));
+      const { bindings, created } = await provision(connection, project, configured, true);
       progress.step(`uploading ${formatSize(size)}`);
       const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>(
         "POST",
         `${script}/versions`,
-        { query: { bindings_inherit: "strict" }, body: () => form(uploaded), timeoutMs: UPLOAD_TIMEOUT_MS },
+        { query: { bindings_inherit: "strict" }, body: () => form(uploaded, bindings), timeoutMs: UPLOAD_TIMEOUT_MS },
       );
       progress.clear();
       printResult(
@@ -122,6 +124,7 @@ const versionsUpload = defineCommand({
           version_id: version.id,
           number: version.number ?? null,
           size,
+          ...(created.length > 0 && { created }),
           bindings: bindings.map(({ name, type }) => ({ name, type })),
         },
         (paint) => [
@@ -129,6 +132,7 @@ const versionsUpload = defineCommand({
           ...facts(
             [
               ["uploaded", formatSize(size)],
+              ["created", createdText(created)],
               ["version", version.id],
             ],
             paint,

@@ -24,8 +24,8 @@ export interface Prepared {
   bindings: Binding[];
   /** Absent if the project has no assets. */
   assets?: PreparedAssets;
-  /** `assets` is the field of the upload metadata that uploadAssets() returned. */
-  form(assets: object | undefined): FormData;
+  /** `assets` is the field of the upload metadata that uploadAssets() returned. `complete`: the bindings with all their ids. */
+  form(assets: object | undefined, complete: readonly Binding[]): FormData;
   /** Size of the modules in bytes, and of all modules compressed together; size limits apply to the latter. */
   size: number;
   gzip: number;
@@ -80,8 +80,8 @@ export async function prepare(
       build,
       bindings,
       ...(assets !== undefined && { assets }),
-      form: (uploaded) =>
-        uploadForm(project, build.script, bindings, {
+      form: (uploaded, complete) =>
+        uploadForm(project, build.script, complete, {
           keepVars: values["keep-vars"] === true || project.deploy.keepVars,
           message: values.message,
           assets: uploaded,

@@ -8,6 +8,7 @@ export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } f
 export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat, isoDate } from "./config/compatibility.ts";
 export { readDotEnvFiles } from "./config/dot-env.ts";
 export { CONFIG_NAMES } from "./config/find.ts";
+export { derivedName } from "./config/local-ids.ts";
 export { type ReadProjectOptions, readProject } from "./config/read.ts";
 export { type ProjectTarget, type TargetDatabase, readProjectTarget } from "./config/target.ts";
 export type { ModuleRule } from "./config/rules.ts";

@@ -8,6 +8,7 @@ import type { MissingBinding } from "./config/missing-bindings.ts";
 import type { QueueConsumerConfig } from "./config/queue-consumers.ts";
 import type { ProjectRoutes } from "./config/routes.ts";
 import type { ModuleRule } from "./config/rules.ts";
+import type { UnnamedResource } from "./config/unnamed-resources.ts";
 
 /** A worker's configuration file, read and validated, for one environment. Every path is absolute. */
 export interface Project {
@@ -30,6 +31,8 @@ export interface Project {
    * its own.
    */
   bindings: Binding[];
+  /** The storage bindings without an id: their ids in `bindings` exist only in development. */
+  unnamedResources: UnnamedResource[];
   /** From `queues.consumers` in the configuration. */
   queueConsumers: QueueConsumerConfig[];
   /** Names of the workers in `tail_consumers`. */

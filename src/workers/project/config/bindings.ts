@@ -1,7 +1,6 @@
-import { type ConfigDocument, type Problem, errorAt, valueAt } from "../../../kernel/config/index.ts";
 import type { Binding, SendEmailBinding } from "../../scripts/script.ts";
 import type { DevVar } from "./dev-vars.ts";
-import type { EnvironmentView } from "./environment.ts";
+import { localIds } from "./local-ids.ts";
 import type { EnvironmentFields } from "./schema.ts";
 
 /** Purpose of reading a worker: to run it on this machine, or to upload it to a server. */
@@ -16,9 +15,11 @@ export function makeBindings(
   fields: EnvironmentFields,
   { workerName, purpose, secrets }: { workerName: string; purpose: Purpose; secrets: readonly DevVar[] },
 ): Binding[] {
-  const own = (binding: string) => `${workerName}-${binding}`.toLowerCase().replaceAll(/[^a-z0-9-]/g, "-");
-  const choose = (binding: string, preview: string | undefined, id: string | undefined) =>
-    (purpose === "deploy" ? undefined : preview) ?? id ?? own(binding);
+  const local = localIds(workerName);
+  const idsOf = (preview: string | undefined, id: string | undefined) => ({
+    preview: purpose === "deploy" ? undefined : preview,
+    id,
+  });
   const stored = new Set((fields.secrets_store_secrets ?? []).map(({ binding }) => binding));
   const ownSecrets = secrets.filter(({ name }) => !stored.has(name));
   const secretNames = new Set(ownSecrets.map(({ name }) => name));
@@ -27,22 +28,22 @@ export function makeBindings(
     ...(fields.kv_namespaces ?? []).map((entry): Binding => ({
       type: "kv_namespace",
       name: entry.binding,
-      namespace_id: choose(entry.binding, entry.preview_id, entry.id),
+      namespace_id: local.namespace(entry.binding, idsOf(entry.preview_id, entry.id)),
     })),
     ...(fields.r2_buckets ?? []).map((entry): Binding => ({
       type: "r2_bucket",
       name: entry.binding,
-      bucket_name: choose(entry.binding, entry.preview_bucket_name, entry.bucket_name),
+      bucket_name: local.bucket(entry.binding, idsOf(entry.preview_bucket_name, entry.bucket_name)),
     })),
     ...(fields.d1_databases ?? []).map((entry): Binding => ({
       type: "d1",
       name: entry.binding,
-      id: choose(entry.binding, entry.preview_database_id, entry.database_id),
+      id: local.database(entry.binding, idsOf(entry.preview_database_id, entry.database_id)),
     })),
     ...(fields.queues?.producers ?? []).map((entry): Binding => ({
       type: "queue",
       name: entry.binding,
-      queue_name: entry.queue ?? own(entry.binding),
+      queue_name: local.queue(entry.binding, entry.queue),
       ...(entry.delivery_delay !== undefined && { delivery_delay: entry.delivery_delay }),
     })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
@@ -78,63 +79,6 @@ export function makeBindings(
     }),
     ...ownSecrets.map(({ name, value }): Binding => ({ type: "secret_text", name, text: value })),
   ];
-}
-
-const RESOURCES: {
-  list: string;
-  /** Path of the list within the field. */
-  inner?: string[];
-  id: string;
-  what: string;
-  command(name: string): string;
-}[] = [
-  {
-    list: "kv_namespaces",
-    id: "id",
-    what: "KV namespace",
-    command: (name: string) => `reelpost kv namespace create ${name}`,
-  },
-  {
-    list: "r2_buckets",
-    id: "bucket_name",
-    what: "R2 bucket",
-    command: (name: string) => `reelpost r2 bucket create ${name.toLowerCase().replaceAll("_", "-")}`,
-  },
-  {
-    list: "d1_databases",
-    id: "database_id",
-    what: "D1 database",
-    command: (name: string) => `reelpost d1 create ${name}`,
-  },
-  {
-    list: "queues",
-    inner: ["producers"],
-    id: "queue",
-    what: "queue",
-    command: (name: string) => `reelpost queues create ${name.toLowerCase().replaceAll("_", "-")}`,
-  },
-];
-
-/** Generated ids are useless on a server: each storage binding has to specify an existing resource. */
-export function checkDeployIds(document: ConfigDocument, view: EnvironmentView): Problem[] {
-  return RESOURCES.flatMap(({ list, inner = [], id, what, command }) => {
-    const path = [...view.pathOf(list), ...inner];
-    const entries = valueAt(document.value, path);
-    if (!Array.isArray(entries)) return [];
-    return entries.flatMap((entry: unknown, index): Problem[] => {
-      const [binding, value] = [valueAt(entry, ["binding"]), valueAt(entry, [id])];
-      if (typeof binding !== "string" || value !== undefined) return [];
-      const message = `"${[list, ...inner].join(".")}[${index}]" does not specify the ${what} on the server: the binding ${binding} has no "${id}"`;
-      const name = valueAt(entry, ["database_name"]);
-      return [
-        errorAt(
-          document.locate([...path, index]),
-          message,
-          `create one with \`${command(typeof name === "string" ? name : binding)}\`, and write its ${id === "bucket_name" || id === "queue" ? "name" : "id"} here as "${id}"`,
-        ),
-      ];
-    });
-  });
 }
 
 type SendEmailFields = NonNullable<EnvironmentFields["send_email"]>[number];

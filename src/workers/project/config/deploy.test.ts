@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createManualClock } from "../../../kernel/clock.ts";
-import { UserError } from "../../../kernel/errors.ts";
 import { readProject } from "./read.ts";
 import { readProjectTarget } from "./target.ts";
 
@@ -57,33 +56,28 @@ test("read for a deploy: server ids, no local secrets, server-only fields", asyn
   );
 });
 
-test("a storage binding without a server id cannot be deployed, and each is reported with the command that creates the resource", async (t) => {
+test("storage bindings without an id are listed, with the name of the database to find or create", async (t) => {
   const root = await folder(t, {
     ...minimal,
-    kv_namespaces: [{ binding: "KV" }, { binding: "OK", id: "x" }],
-    r2_buckets: [{ binding: "MY_FILES" }],
-    d1_databases: [{ binding: "DB", database_name: "letters" }],
+    kv_namespaces: [
+      { binding: "KV", preview_id: "here" },
+      { binding: "OK", id: "x" },
+    ],
+    r2_buckets: [{ binding: "MY_FILES" }, { binding: "NAMED", bucket_name: "files" }],
+    d1_databases: [{ binding: "DB", database_name: "letters" }, { binding: "OTHER" }],
+    queues: { producers: [{ binding: "JOBS" }, { binding: "MORE", queue: "more" }] },
     env: { staging: { kv_namespaces: [{ binding: "KV" }] } },
   });
-  const refused = await readProject({ cwd: root, clock, purpose: "deploy" }).then(
-    () => assert.fail("the configuration was accepted"),
-    (thrown: UserError) => thrown,
-  );
-  assert.equal(
-    refused.message.replace(/:1:\d+/g, ""),
-    `wrangler.json: 3 errors
-
-wrangler.json: error: "kv_namespaces[0]" does not specify the KV namespace on the server: the binding KV has no "id"
-  fix: create one with \`reelpost kv namespace create KV\`, and write its id here as "id"
-wrangler.json: error: "r2_buckets[0]" does not specify the R2 bucket on the server: the binding MY_FILES has no "bucket_name"
-  fix: create one with \`reelpost r2 bucket create my-files\`, and write its name here as "bucket_name"
-wrangler.json: error: "d1_databases[0]" does not specify the D1 database on the server: the binding DB has no "database_id"
-  fix: create one with \`reelpost d1 create letters\`, and write its id here as "database_id"`,
-  );
-  await assert.rejects(
-    readProject({ cwd: root, clock, purpose: "deploy", environment: "staging" }),
-    /wrangler\.json: 1 error/,
-  );
+  const { unnamedResources } = await readProject({ cwd: root, clock, purpose: "deploy" });
+  assert.deepEqual(unnamedResources, [
+    { binding: "KV", name: undefined },
+    { binding: "MY_FILES", name: undefined },
+    { binding: "DB", name: "letters" },
+    { binding: "OTHER", name: undefined },
+    { binding: "JOBS", name: undefined },
+  ]);
+  const staging = await readProject({ cwd: root, clock, purpose: "deploy", environment: "staging" });
+  assert.deepEqual(staging.unnamedResources, [{ binding: "KV", name: undefined }]);
 });
 
 test("a target needs no code, date or name; fields that are present must be valid", async (t) => {
@@ -103,6 +97,8 @@ test("a target needs no code, date or name; fields that are present must be vali
     d1Databases: [
       {
         binding: "DB",
+        localId: "mail-db",
+        wranglerIds: ["DB"],
         name: "letters",
         id: undefined,
         migrationsDir: join(root, "sql"),
@@ -113,7 +109,7 @@ test("a target needs no code, date or name; fields that are present must be vali
   const staging = await readProjectTarget({ cwd: root, environment: "staging" });
   assert.deepEqual(
     [staging?.name, staging?.r2Buckets, staging?.d1Databases],
-    ["mail-staging", [{ binding: "B", name: "files" }], []],
+    ["mail-staging", [{ binding: "B", localId: "files", wranglerIds: ["files", "B"], name: "files" }], []],
   );
   await assert.rejects(readProjectTarget({ cwd: root, environment: "stagin" }), /there is no environment "stagin"/);
   await assert.rejects(readProjectTarget({ cwd: root, config: "missing.json" }), {

@@ -98,6 +98,7 @@ test("a file with every field becomes a project", async (t) => {
       { type: "secret_text", name: "TOKEN", text: "s3cret" },
       { type: "secret_text", name: "OTHER", text: "x y" },
     ],
+    unnamedResources: [{ binding: "Own_DB", name: undefined }],
     queueConsumers: [],
     tailConsumers: [],
     missingBindings: [],

@@ -14,7 +14,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "../project.ts";
 import { checkDirectory, readAssets } from "./assets.ts";
-import { checkDeployIds, makeBindings, type Purpose } from "./bindings.ts";
+import { makeBindings, type Purpose } from "./bindings.ts";
 import { checkAcrossFields } from "./checks.ts";
 import { type EnvironmentView, checkEnvironment, viewEnvironment } from "./environment.ts";
 import { exists, findConfig, nearestFile, readConfigText } from "./find.ts";
@@ -30,6 +30,7 @@ import { makeConsumers } from "./queue-consumers.ts";
 import { makeRoutes } from "./routes.ts";
 import { makeTailConsumers } from "./tail-consumers.ts";
 import { readSecrets } from "./secrets.ts";
+import { unnamedResources } from "./unnamed-resources.ts";
 
 export interface ReadProjectOptions {
   /** Working directory of the command: the search starts here, and a relative `config` is resolved against it. */
@@ -78,7 +79,6 @@ export async function readProject({
   const isObject = typeof document.value === "object" && document.value !== null;
   if (isObject && !problems.some(isAboutEnvironment))
     problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose, allowMissing }));
-  if (isObject && purpose === "deploy") problems.push(...checkDeployIds(document, view));
   const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root, env);
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
   problems.push(...checkDirectory(document, view, { root, purpose }));
@@ -99,6 +99,7 @@ export async function readProject({
       fields.main === undefined
         ? []
         : makeBindings(fields, { workerName: name, purpose, secrets: purpose === "dev" ? secrets : [] }),
+    unnamedResources: unnamedResources(fields),
     queueConsumers: makeConsumers(fields),
     tailConsumers: makeTailConsumers(fields),
     missingBindings: findMissingBindings(view),

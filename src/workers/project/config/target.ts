@@ -4,6 +4,7 @@ import { UserError } from "../../../kernel/errors.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import { checkEnvironment } from "./environment.ts";
 import { findConfig, readConfigText } from "./find.ts";
+import { localIds } from "./local-ids.ts";
 import { environmentFields, workerName } from "./read.ts";
 import { configurationFields } from "./schema.ts";
 
@@ -13,13 +14,20 @@ export interface ProjectTarget {
   root: string;
   name: string | undefined;
   accountId: string | undefined;
-  kvNamespaces: { binding: string; id: string | undefined }[];
-  r2Buckets: { binding: string; name: string | undefined }[];
+  kvNamespaces: (TargetResource & { id: string | undefined })[];
+  r2Buckets: (TargetResource & { name: string | undefined })[];
   d1Databases: TargetDatabase[];
 }
 
-export interface TargetDatabase {
+interface TargetResource {
   binding: string;
+  /** The id in the storage of `reelpost dev`. */
+  localId: string;
+  /** Ids in the local storage of wrangler: that of `wrangler dev` first. */
+  wranglerIds: string[];
+}
+
+export interface TargetDatabase extends TargetResource {
   name: string | undefined;
   id: string | undefined;
   /** Absolute path. */
@@ -61,15 +69,33 @@ export async function readProjectTarget({
 
   const root = dirname(file);
   const fields = environmentFields(checked.value, environment);
+  const name = workerName(checked.value, environment);
+  const local = localIds(name ?? "");
+  const resource = (
+    binding: string,
+    kind: "namespace" | "bucket" | "database",
+    preview: string | undefined,
+    id: string | undefined,
+  ): TargetResource => ({
+    binding,
+    localId: local[kind](binding, { preview, id }),
+    wranglerIds: [preview, id, binding].filter((each) => each !== undefined),
+  });
   return {
     configFile: file,
     root,
-    name: workerName(checked.value, environment),
+    name,
     accountId: fields.account_id,
-    kvNamespaces: (fields.kv_namespaces ?? []).map(({ binding, id }) => ({ binding, id })),
-    r2Buckets: (fields.r2_buckets ?? []).map(({ binding, bucket_name: name }) => ({ binding, name })),
+    kvNamespaces: (fields.kv_namespaces ?? []).map(({ binding, id, preview_id: preview }) => ({
+      ...resource(binding, "namespace", preview, id),
+      id,
+    })),
+    r2Buckets: (fields.r2_buckets ?? []).map((bucket) => ({
+      ...resource(bucket.binding, "bucket", bucket.preview_bucket_name, bucket.bucket_name),
+      name: bucket.bucket_name,
+    })),
     d1Databases: (fields.d1_databases ?? []).map((database) => ({
-      binding: database.binding,
+      ...resource(database.binding, "database", database.preview_database_id, database.database_id),
       name: database.database_name,
       id: database.database_id,
       migrationsDir: resolve(root, database.migrations_dir ?? "migrations"),

@@ -1,4 +1,5 @@
 export { createApi } from "./app.ts";
+export { createLocalStorageApi } from "./local-storage-api.ts";
 export { createPlatformApi } from "./platform-api.ts";
 export { workerParent } from "./platform-host.ts";
 export { createPlatformHttp, type PlatformHttp } from "./platform-http.ts";

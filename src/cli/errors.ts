@@ -141,6 +141,24 @@ export const commandErrors = defineErrors("cli", {
     message: "There is no D1 database {name}.",
     fix: "List databases with `reelpost d1 list`, or create one with `reelpost d1 create {name}`.",
   },
+  databaseNotLocal: {
+    code: "E_DATABASE_NOT_LOCAL",
+    http: 404,
+    message: "The configuration has no D1 database {name}.",
+    fix: "Add it to d1_databases, or pass one of the bindings in the configuration: {names}.",
+  },
+  localOptionAlone: {
+    code: "E_LOCAL_OPTION_ALONE",
+    http: 400,
+    message: "The option --data-dir selects the storage of `reelpost dev`, but the command concerns a server.",
+    fix: "Add --local, or remove --data-dir.",
+  },
+  localWithServer: {
+    code: "E_LOCAL_WITH_SERVER",
+    http: 400,
+    message: "The options --local and {option} contradict each other.",
+    fix: "Remove one of them.",
+  },
   databaseUnbound: {
     code: "E_DATABASE_UNBOUND",
     http: 400,

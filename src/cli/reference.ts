@@ -1,8 +1,8 @@
 import type { Argument, Command, Option } from "./command.ts";
-import { configOptions, serverOptions } from "./shared-options.ts";
+import { configOptions, localOptions, serverOptions } from "./shared-options.ts";
 
 /** Documented once, at the top of the page. */
-const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions };
+const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions, ...localOptions };
 
 const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["On this machine", ["init", "dev", "types", "serve"]],

@@ -27,6 +27,7 @@ export async function runCommandLine({ argv: given, nouns, version, ...environme
   const commands = argv.every(isCommonOption) ? [] : await environment.commandsFor(argv);
   const { command, words, values, args, errors } = parseCommandLine(argv, commands);
   const plain = values["no-color"] === true;
+  const closes: (() => Promise<void>)[] = [];
   const context: CommandContext = {
     cwd: environment.cwd,
     env: environment.env,
@@ -36,6 +37,7 @@ export async function runCommandLine({ argv: given, nouns, version, ...environme
     stdout: createOutput(environment.stdout, environment.env, plain),
     stderr: createOutput(environment.stderr, environment.env, plain),
     json: values.json === true,
+    atEnd: (close) => void closes.push(close),
   };
   const { stdout, json } = context;
   try {
@@ -54,6 +56,8 @@ export async function runCommandLine({ argv: given, nouns, version, ...environme
     return 0;
   } catch (thrown) {
     return reportError(thrown, context);
+  } finally {
+    for (const close of closes) await close();
   }
 }
 

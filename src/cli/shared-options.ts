@@ -33,6 +33,18 @@ export const serverOptions = {
 /** For commands whose storage may be specified in the configuration. */
 export const storageOptions = { ...configOptions, ...serverOptions } as const satisfies Options;
 
+/** For commands on the content of storage, which `reelpost dev` has too. */
+export const localOptions = {
+  local: { type: "boolean", summary: "use the storage of `reelpost dev` instead of a server" },
+  "data-dir": {
+    type: "string",
+    placeholder: "dir",
+    summary: "with --local: directory of that storage",
+    defaultText: ".reelpost beside the configuration",
+    complete: "directory",
+  },
+} as const satisfies Options;
+
 /** For commands that concern one worker. */
 export const workerOptions = {
   name: {
@@ -66,6 +78,8 @@ export interface StorageValues {
   url: string | undefined;
   token: string | undefined;
   account: string | undefined;
+  local?: boolean | undefined;
+  "data-dir"?: string | undefined;
 }
 
 export interface WorkerValues extends StorageValues {

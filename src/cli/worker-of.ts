@@ -3,6 +3,7 @@ import { connectToApi, type ApiConnection } from "./api/connect.ts";
 import { at } from "./api/paths.ts";
 import type { CommandContext } from "./command.ts";
 import { commandErrors } from "./errors.ts";
+import { checkLocalOptions, connectLocalStorage } from "./storage/local.ts";
 import type { StorageValues, WorkerValues } from "./shared-options.ts";
 
 /** The worker that a command concerns, and its server. */
@@ -25,13 +26,19 @@ export async function connectWorker(
   return { ...connection, name, script: `${connection.base}/workers/scripts${at`/${name}`}` };
 }
 
-/** For storage commands: the connection and the configuration, if there is one. */
+/**
+ * For storage commands: the connection and the configuration, if there is one. With `--local`, the server is the storage
+ * of `reelpost dev`.
+ */
 export async function connectStorage(
   values: StorageValues,
   context: CommandContext,
 ): Promise<ApiConnection & { target: ProjectTarget | undefined }> {
+  checkLocalOptions(values);
   const target = await configurationOf(values, context);
-  return { ...(await connectToApi(values, context, target)), target };
+  const connection =
+    values.local === true ? connectLocalStorage(values, context, target) : connectToApi(values, context, target);
+  return { ...(await connection), target };
 }
 
 async function configurationOf(

@@ -13,6 +13,7 @@ import {
   devEgress,
   localS3Key,
   meterWorkers,
+  type Bindings,
   type RuntimeLimits,
   type StreamPort,
 } from "../workers/index.ts";
@@ -20,7 +21,7 @@ import { openRunFolder } from "./data-directory.ts";
 import { warnWithoutAi } from "./ai-warning.ts";
 import type { DevSettings } from "./dev-settings.ts";
 import type { EventReporter } from "./events.ts";
-import { createDevHttp, S3_PREFIX } from "./http/dev-http.ts";
+import { createDevHttp, S3_PREFIX, STORAGE_PREFIX } from "./http/dev-http.ts";
 import { createReceive } from "./http/receive.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
 import { listenOnSmtpPort } from "./smtp-port.ts";
@@ -32,6 +33,16 @@ export interface DevVideo {
   binding: StreamPort;
   /** Serves paths under VIDEO_PREFIX. Resolves with false if there is nothing under the path. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+}
+
+/** The storage of local workers, for the command line. */
+export interface DevStorage {
+  /** Handles requests of its API; their paths begin after the URL that was announced. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Lets commands find the server; call it when the server handles its requests below this URL. */
+  announce(url: string): void;
+  /** Lets commands open the storage themselves again. */
+  withdraw(): void;
 }
 
 /** Small values for tests. */
@@ -51,6 +62,7 @@ interface DevDeps {
   dataDir: string;
   /** `serverUrl` returns the URL of the HTTP server, which is known once it listens. */
   openVideo(serverUrl: () => string): DevVideo;
+  openStorage(bindings: Bindings): DevStorage;
   /** Receives invocations, refused messages and warnings. */
   report: EventReporter;
   limits: DevLimits;
@@ -77,7 +89,7 @@ interface Dev {
  * their outbound mail to files, and reports each invocation.
  */
 export function createDev(
-  { workers, settings, store, dataDir, openVideo, report, limits }: DevDeps,
+  { workers, settings, store, dataDir, openVideo, openStorage, report, limits }: DevDeps,
   basics: Basics,
 ): Dev {
   const { graceMs = 5000 } = limits;
@@ -100,8 +112,9 @@ export function createDev(
     basics,
   );
   const video = openVideo(() => serverUrl);
-  const bindings = createBindings(store, dataDir, basics, { createQueues: true, settings });
+  const bindings = createBindings(store, dataDir, basics, { createQueues: true, settings, unlisted: true });
   warnWithoutAi({ workers, isOffered: bindings.ai.isOffered, report });
+  const storage = openStorage(bindings);
   const processes = createWorkerRuntime(
     {
       bindings,
@@ -146,6 +159,7 @@ export function createDev(
     metrics: metrics.render,
     video: video.handle,
     s3: s3.handle,
+    storage: storage.handle,
     health: () => ({ workers: workers.status() }),
   });
 
@@ -174,6 +188,8 @@ export function createDev(
       const bound = await http.listen({ host, port });
       serverUrl = bound.url;
       lifecycle.onStop("http", () => http.close());
+      storage.announce(`${bound.url}${STORAGE_PREFIX}`);
+      lifecycle.onStop("storage announcement", () => storage.withdraw());
       if (!isLoopback(host)) report({ event: "warning", text: `Other machines can reach ${host} and run your worker` });
       const smtp = smtpPort === false ? undefined : await listenForMail(host, smtpPort);
       if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());

@@ -28,15 +28,16 @@ export function lockDataDirectory(directory: string): { release(): void } {
     lock.exec("begin exclusive");
   } catch (cause) {
     lock.close();
-    throw serverErrors.dataDirectoryBusy({ directory, pid: ownerOf(file) }, { cause });
+    throw serverErrors.dataDirectoryBusy({ directory, pid: lockOwner(directory) }, { cause });
   }
   writeFileSync(`${file}.pid`, String(process.pid));
   return { release: () => lock.close() };
 }
 
-function ownerOf(file: string): string {
+/** The process id of the server that has locked the directory last. */
+export function lockOwner(directory: string): string {
   try {
-    return readFileSync(`${file}.pid`, "utf8").trim();
+    return readFileSync(join(directory, "lock.pid"), "utf8").trim();
   } catch {
     return "unknown";
   }

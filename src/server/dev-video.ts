@@ -6,6 +6,7 @@ import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { openSecrets, type Store } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
+import { DEV_ACCOUNT as ACCOUNT } from "./dev-account.ts";
 import { ROLES } from "./roles.ts";
 
 interface DevVideoDeps {
@@ -16,8 +17,6 @@ interface DevVideoDeps {
   serverUrl: () => string;
 }
 
-/** `reelpost dev` has no accounts: all videos belong to this account. */
-const ACCOUNT = "0".repeat(32);
 const API = `${VIDEO_PREFIX}client/v4/`;
 /** Every caller is the developer, regardless of the token. */
 const OPEN: AccessControl = {

@@ -2,10 +2,13 @@ import { createDev, openDevWorkers, prepareDataDirectory, reportSlowStop, resolv
 import { createLifecycle, randomIds, systemClock, type Basics } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { openStore } from "../store/index.ts";
+import type { Bindings } from "../workers/index.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
+import { createDevStorage } from "./dev-storage.ts";
 import { createDevVideo } from "./dev-video.ts";
 import { migrations } from "./migrations.ts";
+import { withdrawStorage } from "./storage-announcement.ts";
 
 /**
  * Starts the development server and resolves when it accepts mail and requests. A worker that fails to build is
@@ -25,9 +28,11 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     prepareDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
+    withdrawStorage(dataDir);
     const store = await openStore(dataDir, { migrations }, basics);
     const openVideo = (serverUrl: () => string) => createDevVideo({ store, dataDir, settings, serverUrl }, basics);
-    const dev = createDev({ workers, settings, store, dataDir, openVideo, report, limits }, basics);
+    const openStorage = (bindings: Bindings) => createDevStorage({ bindings, dataDir }, basics);
+    const dev = createDev({ workers, settings, store, dataDir, openVideo, openStorage, report, limits }, basics);
     const listening = await dev.start(addresses);
     return {
       ...listening,

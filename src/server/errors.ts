@@ -8,6 +8,12 @@ export const serverErrors = defineErrors("start", {
     message: "Another Reelpost server (process {pid}) is using the data directory {directory}.",
     fix: "Stop it, or use another directory with `--data-dir`.",
   },
+  localStorageBusy: {
+    code: "local_storage_busy",
+    http: 503,
+    message: "The process {pid} is using the data directory {directory} and is not a development server.",
+    fix: "Wait until it has ended or stop it, or use another directory with `--data-dir`.",
+  },
   dataDirectoryUnusable: {
     code: "data_directory_unusable",
     http: 500,

@@ -7,7 +7,7 @@ import { commandErrors } from "../errors.ts";
 import { fileBody } from "../input.ts";
 import { printResult, moment, table, facts, plural, type Paint } from "../print.ts";
 import { saveBody } from "../save.ts";
-import { storageOptions, yesOption, configOptions } from "../shared-options.ts";
+import { configOptions, localOptions, storageOptions, yesOption } from "../shared-options.ts";
 import { type Database, connectDatabase, databaseArgument, type D1Connection } from "../storage/d1-database.ts";
 import { importFile, pollToEnd, type Polled } from "../storage/d1-import.ts";
 import { runSql, type QueryResult } from "../storage/d1-query.ts";
@@ -105,6 +105,7 @@ const d1Execute = defineCommand({
     file: { type: "string", short: "f", placeholder: "file", summary: "file with SQL statements", complete: "file" },
     ...yesOption,
     ...storageOptions,
+    ...localOptions,
   },
   examples: [
     ["reelpost d1 execute letters --command 'SELECT count(*) FROM mail'", "prints the rows"],
@@ -182,6 +183,7 @@ const d1Export = defineCommand({
     "no-schema": { type: "boolean", summary: "export only the rows" },
     "no-data": { type: "boolean", summary: "export only the schema" },
     ...storageOptions,
+    ...localOptions,
   },
   examples: [["reelpost d1 export letters --output letters.sql", "a file for `d1 execute --file`"]],
   async run(
@@ -259,7 +261,7 @@ const d1MigrationsList = defineCommand({
   name: "d1 migrations list",
   summary: "list pending migrations",
   arguments: [databaseArgument],
-  options: storageOptions,
+  options: { ...storageOptions, ...localOptions },
   examples: [["reelpost d1 migrations list DB", "selected by binding"]],
   async run(values, [name], context) {
     const connection = await connectDatabase(name!, values, context);
@@ -275,7 +277,7 @@ const d1MigrationsApply = defineCommand({
   description:
     "Migrations run in the order of their numbers. The first failure stops; migrations before it stay applied.",
   arguments: [databaseArgument],
-  options: { ...yesOption, ...storageOptions },
+  options: { ...yesOption, ...storageOptions, ...localOptions },
   examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],
   async run({ yes, ...values }, [name], context) {
     const connection = await connectDatabase(name!, values, context);

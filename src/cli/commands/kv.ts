@@ -11,7 +11,7 @@ import { saveBody } from "../save.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { batches } from "../storage/batches.ts";
 import { MAX_LIST_FILE, listArgument, listIn } from "../storage/json-list.ts";
-import { namespaceOptions, connectNamespace } from "../storage/kv-namespace.ts";
+import { keyOptions, namespaceOptions, connectNamespace } from "../storage/kv-namespace.ts";
 import { connectStorage } from "../worker-of.ts";
 
 interface Namespace {
@@ -96,7 +96,7 @@ const kvKeyPut = defineCommand({
     ttl: { type: "number", placeholder: "seconds", min: 60, summary: "lifetime in seconds" },
     expiration: { type: "number", placeholder: "time", summary: "expiration in seconds since the Unix epoch" },
     metadata: { type: "string", placeholder: "json", summary: "metadata stored with the value" },
-    ...namespaceOptions,
+    ...keyOptions,
   },
   examples: [
     ["reelpost kv key put greeting hello --binding NOTES", "a short text"],
@@ -163,7 +163,7 @@ const kvKeyGet = defineCommand({
       defaultText: "standard output",
       complete: "file",
     },
-    ...namespaceOptions,
+    ...keyOptions,
   },
   examples: [["reelpost kv key get greeting --binding NOTES", "write to standard output"]],
   async run({ file, ...values }, [key], context) {
@@ -192,7 +192,7 @@ const kvKeyList = defineCommand({
   options: {
     prefix: { type: "string", placeholder: "text", summary: "only keys with this prefix" },
     limit: { type: "number", min: 1, max: 1_000_000, summary: "maximum number of keys", defaultText: "10000" },
-    ...namespaceOptions,
+    ...keyOptions,
   },
   examples: [["reelpost kv key list --binding NOTES --prefix mail/", "keys with a prefix"]],
   async run({ prefix, limit = 10_000, ...values }, _, context) {
@@ -224,7 +224,7 @@ const kvKeyDelete = defineCommand({
   name: "kv key delete",
   summary: "delete a key",
   arguments: [{ name: "key", summary: "name of the key", required: true }],
-  options: namespaceOptions,
+  options: keyOptions,
   examples: [["reelpost kv key delete greeting --binding NOTES", "one key"]],
   async run(values, [key], context) {
     const { api, namespace, id } = await connectNamespace(values, context);
@@ -245,7 +245,7 @@ const kvBulkPut = defineCommand({
   description:
     "The file contains a list of { key, value, expiration?, expiration_ttl?, metadata?, base64? }. Large files are split into several requests.",
   arguments: [listArgument],
-  options: namespaceOptions,
+  options: keyOptions,
   examples: [["reelpost kv bulk put entries.json --binding NOTES", '[{ "key": "a", "value": "1" }]']],
   async run(values, [file], context) {
     const entries = listIn(
@@ -278,7 +278,7 @@ const kvBulkDelete = defineCommand({
   summary: "delete the keys listed in a JSON file",
   description: 'The file contains a list of keys, or of objects with a "name" as printed by `kv key list --json`.',
   arguments: [listArgument],
-  options: { ...yesOption, ...namespaceOptions },
+  options: { ...yesOption, ...keyOptions },
   examples: [
     [
       "reelpost kv key list -b NOTES --prefix old/ --json | reelpost kv bulk delete - -b NOTES --yes",

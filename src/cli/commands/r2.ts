@@ -1,15 +1,15 @@
 import { formatSize } from "../../kernel/text.ts";
 import type { SentBody } from "../api/client.ts";
 import { collectItems, cursorPagesOf } from "../api/lists.ts";
-import { at, objectPath } from "../api/paths.ts";
+import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { counted, fileBody } from "../input.ts";
 import { printResult, moment, table } from "../print.ts";
 import { saveBody } from "../save.ts";
-import { storageOptions, yesOption } from "../shared-options.ts";
-import { objectArgument, splitObject, fileNameOf } from "../storage/object-path.ts";
+import { localOptions, storageOptions, yesOption } from "../shared-options.ts";
+import { connectObject, fileNameOf, objectArgument, splitObject } from "../storage/object-path.ts";
 import { connectStorage } from "../worker-of.ts";
 
 interface Bucket {
@@ -88,6 +88,7 @@ const r2ObjectPut = defineCommand({
     "content-language": { type: "string", placeholder: "text", summary: "Content-Language header of the object" },
     "cache-control": { type: "string", placeholder: "text", summary: "Cache-Control header of the object" },
     ...storageOptions,
+    ...localOptions,
   },
   examples: [
     ["reelpost r2 object put files/reports/2026.pdf --file report.pdf --content-type application/pdf", "a file"],
@@ -101,21 +102,21 @@ const r2ObjectPut = defineCommand({
         reason: "exactly one of --file and --pipe is required",
         fix: "For example --file report.pdf",
       });
-    const { api, base, progress } = await connectStorage(values, context);
+    const { api, progress, object } = await connectObject(path!, values, context);
     const meter = (total?: number) => progress.meter(`uploading ${path}`, total);
     const { body } =
       values.file === undefined ? pipeBody(context.stdin, meter) : await fileBody(context.cwd, values.file, meter);
     const headers = Object.fromEntries(
       HEADERS.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
     );
-    const object = await api.result<{ key?: string; size?: string; etag?: string } | null>(
-      "PUT",
-      `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`,
-      { body, headers, timeoutMs: null },
-    );
+    const stored = await api.result<{ key?: string; size?: string; etag?: string } | null>("PUT", object, {
+      body,
+      headers,
+      timeoutMs: null,
+    });
     progress.clear();
-    printResult(context, { bucket, key, ...object }, () => [
-      `Uploaded ${path}${object?.size === undefined ? "" : ` (${formatSize(Number(object.size))})`}`,
+    printResult(context, { bucket, key, ...stored }, () => [
+      `Uploaded ${path}${stored?.size === undefined ? "" : ` (${formatSize(Number(stored.size))})`}`,
     ]);
     return 0;
   },
@@ -164,13 +165,14 @@ const r2ObjectGet = defineCommand({
     },
     pipe: { type: "boolean", summary: "write to standard output" },
     ...storageOptions,
+    ...localOptions,
   },
   examples: [["reelpost r2 object get files/reports/2026.pdf --file report.pdf", "into a file"]],
   async run({ file, pipe, ...values }, [path], context) {
     const { bucket, key } = splitObject(path!);
     const target = pipe === true ? undefined : (file ?? fileNameOf(key));
-    const { api, base, progress } = await connectStorage(values, context);
-    const response = await api.raw("GET", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`, {
+    const { api, progress, object } = await connectObject(path!, values, context);
+    const response = await api.raw("GET", object, {
       timeoutMs: null,
     });
     const size = await saveBody(
@@ -190,12 +192,12 @@ const r2ObjectDelete = defineCommand({
   name: "r2 object delete",
   summary: "delete an object",
   arguments: [objectArgument],
-  options: storageOptions,
+  options: { ...storageOptions, ...localOptions },
   examples: [["reelpost r2 object delete files/reports/2026.pdf", "one object"]],
   async run(values, [path], context) {
     const { bucket, key } = splitObject(path!);
-    const { api, base } = await connectStorage(values, context);
-    await api.result("DELETE", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`);
+    const { api, object } = await connectObject(path!, values, context);
+    await api.result("DELETE", object);
     printResult(context, { bucket, key, deleted: true }, () => [`Deleted ${path}`]);
     return 0;
   },

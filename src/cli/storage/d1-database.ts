@@ -45,7 +45,15 @@ export async function connectDatabase(
   const configured = target?.d1Databases.find((database) =>
     [database.binding, database.name, database.id].includes(name),
   );
-  const id = configured?.id ?? (UUID.test(name) ? name : await idOf(configured?.name ?? name, connection));
+  if (values.local === true && configured === undefined)
+    throw commandErrors.databaseNotLocal({
+      name,
+      names: target?.d1Databases.map(({ binding }) => binding).join(", ") || "none",
+    });
+  const id =
+    values.local === true
+      ? configured!.localId
+      : (configured?.id ?? (UUID.test(name) ? name : await idOf(configured?.name ?? name, connection)));
   return {
     ...connection,
     id,

@@ -1,7 +1,7 @@
 import { at } from "../api/paths.ts";
 import { type Options, type CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { storageOptions, type StorageValues } from "../shared-options.ts";
+import { localOptions, storageOptions, type StorageValues } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
 /** The namespace of a key. */
@@ -16,6 +16,9 @@ export const namespaceOptions = {
   ...storageOptions,
 } as const satisfies Options;
 
+/** For commands on the keys of a namespace. */
+export const keyOptions = { ...namespaceOptions, ...localOptions } as const satisfies Options;
+
 interface NamespaceValues extends StorageValues {
   "namespace-id": string | undefined;
   binding: string | undefined;
@@ -24,13 +27,13 @@ interface NamespaceValues extends StorageValues {
 /** The specified namespace: its id and its API path. */
 export async function connectNamespace(values: NamespaceValues, context: CommandContext) {
   const connection = await connectStorage(values, context);
-  const id = values["namespace-id"] ?? boundNamespace(values.binding, connection.target?.kvNamespaces);
+  const id = values["namespace-id"] ?? boundNamespace(values, connection.target?.kvNamespaces);
   return { ...connection, id, namespace: `${connection.base}/storage/kv/namespaces${at`/${id}`}` };
 }
 
 function boundNamespace(
-  binding: string | undefined,
-  namespaces: readonly { binding: string; id: string | undefined }[] = [],
+  { binding, local }: NamespaceValues,
+  namespaces: readonly { binding: string; id: string | undefined; localId: string }[] = [],
 ): string {
   const names = namespaces.map((namespace) => namespace.binding).join(", ") || "none";
   if (binding === undefined)
@@ -41,6 +44,7 @@ function boundNamespace(
     });
   const found = namespaces.find((namespace) => namespace.binding === binding);
   if (found === undefined) throw commandErrors.bindingUnknown({ binding, what: "KV namespace", names });
+  if (local === true) return found.localId;
   if (found.id === undefined)
     throw commandErrors.bindingWithoutId({
       binding,

@@ -1,4 +1,9 @@
+import type { ApiConnection } from "../api/connect.ts";
+import { at, objectPath } from "../api/paths.ts";
+import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
+import type { StorageValues } from "../shared-options.ts";
+import { connectStorage } from "../worker-of.ts";
 
 export const objectArgument = {
   name: "bucket/key",
@@ -15,6 +20,19 @@ export function splitObject(path: string): { bucket: string; key: string } {
       fix: "Use the form <bucket>/<key>, for example files/reports/2026.pdf",
     });
   return { bucket, key: key! };
+}
+
+/** The connection, and the API path of the object. With `--local`, the bucket may also be named by its binding. */
+export async function connectObject(
+  path: string,
+  values: StorageValues,
+  context: CommandContext,
+): Promise<ApiConnection & { object: string }> {
+  const { bucket, key } = splitObject(path);
+  const { target, ...connection } = await connectStorage(values, context);
+  const configured = target?.r2Buckets.find(({ name, binding }) => name === bucket || binding === bucket);
+  const name = values.local === true ? (configured?.localId ?? bucket) : bucket;
+  return { ...connection, object: `${connection.base}/r2/buckets${at`/${name}`}/objects/${objectPath(key)}` };
 }
 
 /** Keys are untrusted: only a plain name may become a file name without being requested. */

@@ -18,6 +18,8 @@ interface Options {
   video: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
   /** Handles requests under the path of the S3 API. */
   s3: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Handles requests under the storage path, without that prefix. */
+  storage: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Fields of the health response besides `status`. */
   health: () => Record<string, unknown>;
   /** The response of the metrics endpoint, in Prometheus text format. */
@@ -45,6 +47,9 @@ export const S3_PREFIX = "/cdn-cgi/s3/";
 /** Some clients omit the slash at the end of the endpoint. */
 const isS3 = (url: string) => url.startsWith(S3_PREFIX) || /^\/cdn-cgi\/s3(?:\?|$)/.test(url);
 
+/** Prefix of the storage API, which the command line uses. */
+export const STORAGE_PREFIX = "/cdn-cgi/reelpost/storage";
+
 /** Paths of a video page in older and newer versions of the hosted platform's local simulator. */
 const SIMULATOR_WATCH = /^\/(?:cdn-cgi\/mf|__cf_local)\/stream\/([\w.-]+)\/watch(?:\?|$)/;
 
@@ -64,6 +69,7 @@ export function createDevHttp({
   unavailable,
   video,
   s3,
+  storage,
   health,
   metrics,
   log,
@@ -85,6 +91,11 @@ export function createDevHttp({
     if (isS3(request.url!)) {
       if (!continued) response.writeContinue();
       return void s3(request, response).catch((err: unknown) => failed(err, response));
+    }
+    if (request.url!.startsWith(`${STORAGE_PREFIX}/`)) {
+      request.url = request.url!.slice(STORAGE_PREFIX.length);
+      if (!continued) response.writeContinue();
+      return void storage(request, response).catch((err: unknown) => failed(err, response));
     }
     const choice = pickWorker(request.url!, request.headers.host, workers);
     // The client may still send the body that it held back, or may not, so the connection cannot be reused (RFC 9110

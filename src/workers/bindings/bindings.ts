@@ -28,6 +28,7 @@ import {
 } from "../bucket-settings/index.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
 import type { BindingServices } from "./service.ts";
+import { unlistedBuckets, unlistedDatabases, unlistedNamespaces } from "./unlisted.ts";
 
 const SWEEP_MS = 10 * 60_000;
 
@@ -51,6 +52,8 @@ interface BindingsOptions {
   settings?: Pick<Settings, "workers">;
   /** Encrypts the values of the Secrets Store. Absent in development, where the store does not exist. */
   secrets?: Secrets;
+  /** Every namespace, bucket and database exists, for any account. Default false: only those in the lists of accounts. */
+  unlisted?: boolean;
 }
 
 /** Creates the storage bindings on one store. D1 databases are files in `directory`. */
@@ -58,7 +61,13 @@ export function createBindings(
   { db, objects, events, jobs }: Store,
   directory: string,
   { clock, ids, log, lifecycle }: Basics,
-  { d1: d1Runs = { files: true, transfers: true }, createQueues = false, secrets, settings }: BindingsOptions = {},
+  {
+    d1: d1Runs = { files: true, transfers: true },
+    createQueues = false,
+    unlisted = false,
+    secrets,
+    settings,
+  }: BindingsOptions = {},
 ): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const analytics = createAnalytics({ db, clock, ids, log });
@@ -91,8 +100,8 @@ export function createBindings(
     await Promise.all(sweeps.map((sweep) => sweep.stop()));
   });
   return {
-    kv,
-    r2,
+    kv: unlisted ? { ...kv, namespaces: unlistedNamespaces(kv.namespaces) } : kv,
+    r2: unlisted ? { ...r2, bucketList: unlistedBuckets(r2.bucketList) } : r2,
     d1,
     queue,
     secretsStore: {
@@ -114,7 +123,8 @@ export function createBindings(
     const folder = join(directory, "d1");
     const databases = createD1Databases({ directory: folder, clock, log });
     // A process without the database files leaves their deletion to the process that stores them.
-    const list = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
+    const listed = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
+    const list = unlisted ? unlistedDatabases(listed) : listed;
     const service = createD1Service({ directory: folder, databases, list, clock, log });
     const home = d1Runs.transfers && { databases, home: d1DirectoryId(folder, ids) };
     return {

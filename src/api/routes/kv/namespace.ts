@@ -10,8 +10,8 @@ export async function namespaceOf(
   { params }: Pick<Call, "params">,
   operation?: string,
 ): Promise<KvNamespace> {
-  const id = params.namespace_id!.toLowerCase();
-  if (!/^[0-9a-f]{32}$/.test(id)) throw kvErrors.badNamespaceId({ id: params.namespace_id });
+  const id = namespaces.parseId(params.namespace_id!);
+  if (id === undefined) throw kvErrors.badNamespaceId({ id: params.namespace_id });
   const namespace = await namespaces.get(params.account_id!, id);
   if (namespace) return namespace;
   throw operation === undefined ? kvErrors.namespaceNotFound() : kvErrors.namespaceNotFoundIn({ operation });

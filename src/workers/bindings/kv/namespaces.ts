@@ -22,6 +22,8 @@ export interface KvNamespaces {
   create(account: string, title: string): Promise<KvNamespace>;
   list(account: string, page: PageRequest, order?: NamespaceOrder): Promise<Page<KvNamespace>>;
   get(account: string, id: string): Promise<KvNamespace | undefined>;
+  /** An id in the form in which it is stored; undefined if the text is not an id. */
+  parseId(text: string): string | undefined;
   /** Throws namespaceNotFound, titleTaken, badTitle. */
   rename(account: string, id: string, title: string): Promise<KvNamespace>;
   /**
@@ -136,6 +138,7 @@ export function createKvNamespaces({
     },
 
     get,
+    parseId: (text) => (/^[0-9a-f]{32}$/i.test(text) ? text.toLowerCase() : undefined),
 
     async rename(account, id, title) {
       checkTitle(title);

@@ -1,0 +1,94 @@
+import { createServer } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { prepareDataDirectory } from "../dev/index.ts";
+import {
+  createLifecycle,
+  HTTP_SERVER_OPTIONS,
+  listen,
+  randomIds,
+  silentLog,
+  UserError,
+  type Basics,
+  type Clock,
+} from "../kernel/index.ts";
+import { openStore } from "../store/index.ts";
+import { createBindings } from "../workers/index.ts";
+import { lockDataDirectory, lockOwner } from "./data-lock.ts";
+import { DEV_ACCOUNT } from "./dev-account.ts";
+import { createDevStorage } from "./dev-storage.ts";
+import { serverErrors } from "./errors.ts";
+import { migrations } from "./migrations.ts";
+import { announcedStorage, withdrawStorage, type StorageAnnouncement } from "./storage-announcement.ts";
+
+/** The storage of `reelpost dev` as a server with the v4 API. */
+export interface LocalStorage extends StorageAnnouncement {
+  /** The account id of its paths. */
+  account: string;
+  close(): Promise<void>;
+}
+
+interface LocalStorageOptions {
+  /** Created if necessary. */
+  dataDir: string;
+  clock: Clock;
+  /** How long to wait for a process that has locked the directory and does not serve it. Default 10 s. */
+  patienceMs?: number;
+}
+
+const RETRY_MS = 50;
+
+/**
+ * Resolves with the API of the development server that uses the data directory. Without one, opens the directory under
+ * its lock and serves the API from this process. Rejects with `localStorageBusy` if the directory stays locked by
+ * another process: a production server, or a command that takes long.
+ */
+export async function openLocalStorage({
+  dataDir,
+  clock,
+  patienceMs = 10_000,
+}: LocalStorageOptions): Promise<LocalStorage> {
+  prepareDataDirectory(dataDir);
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const lock = tryLock(dataDir);
+    if (lock !== undefined) return serve(dataDir, lock, clock);
+    const announced = announcedStorage(dataDir);
+    if (announced !== undefined) return { ...announced, account: DEV_ACCOUNT, close: async () => {} };
+    if (performance.now() > until) throw serverErrors.localStorageBusy({ directory: dataDir, pid: lockOwner(dataDir) });
+    await sleep(RETRY_MS);
+  }
+}
+
+function tryLock(dataDir: string): { release(): void } | undefined {
+  try {
+    return lockDataDirectory(dataDir);
+  } catch (err) {
+    if (err instanceof UserError && err.kind === "dataDirectoryBusy") return undefined;
+    throw err;
+  }
+}
+
+async function serve(dataDir: string, lock: { release(): void }, clock: Clock): Promise<LocalStorage> {
+  const log = silentLog;
+  const lifecycle = createLifecycle({ log });
+  const basics: Basics = { clock, ids: randomIds, log, lifecycle };
+  lifecycle.onStop("lock", lock.release);
+  try {
+    withdrawStorage(dataDir);
+    const store = await openStore(dataDir, { migrations }, basics);
+    const bindings = createBindings(store, dataDir, basics, { createQueues: true, unlisted: true });
+    const storage = createDevStorage({ bindings, dataDir }, basics);
+    const server = createServer(HTTP_SERVER_OPTIONS, (request, response) => {
+      storage.handle(request, response).catch(() => response.destroy());
+    });
+    const { url } = await listen(server, { host: "127.0.0.1", port: 0 });
+    lifecycle.onStop("http", async () => {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => void server.close(() => resolve()));
+    });
+    return { ...storage.at(url), account: DEV_ACCOUNT, close: () => lifecycle.stop() };
+  } catch (err) {
+    await lifecycle.stop();
+    throw err;
+  }
+}

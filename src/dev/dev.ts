@@ -24,6 +24,7 @@ import type { EventReporter } from "./events.ts";
 import { createDevHttp, S3_PREFIX, STORAGE_PREFIX } from "./http/dev-http.ts";
 import { createReceive } from "./http/receive.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
+import { runSeeds } from "./seeds/index.ts";
 import { listenOnSmtpPort } from "./smtp-port.ts";
 import { runDevTailWorkers } from "./tail-workers.ts";
 import type { DevWorkers } from "./workers.ts";
@@ -63,6 +64,9 @@ interface DevDeps {
   /** `serverUrl` returns the URL of the HTTP server, which is known once it listens. */
   openVideo(serverUrl: () => string): DevVideo;
   openStorage(bindings: Bindings): DevStorage;
+  /** SQL files to run before the workers start: `FILE` or `BINDING=FILE`, relative to `cwd`. */
+  seeds: readonly string[];
+  cwd: string;
   /** Receives invocations, refused messages and warnings. */
   report: EventReporter;
   limits: DevLimits;
@@ -72,8 +76,8 @@ interface Dev {
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
   /**
-   * Builds the workers, then listens for requests and mail. A worker that fails to build is reported but does not
-   * prevent the start. Rejects with UserError if a port is in use.
+   * Runs the seeds, builds the workers, then listens for requests and mail. A worker that fails to build is reported but does not
+   * prevent the start. Rejects with UserError if a seed fails or a port is in use.
    */
   start(addresses: Pick<DevSettings, "host" | "port" | "smtpPort">): Promise<{
     /** Without a trailing slash. */
@@ -89,7 +93,7 @@ interface Dev {
  * their outbound mail to files, and reports each invocation.
  */
 export function createDev(
-  { workers, settings, store, dataDir, openVideo, openStorage, report, limits }: DevDeps,
+  { workers, settings, store, dataDir, openVideo, openStorage, seeds, cwd, report, limits }: DevDeps,
   basics: Basics,
 ): Dev {
   const { graceMs = 5000 } = limits;
@@ -180,6 +184,8 @@ export function createDev(
   return {
     mailDir,
     async start({ host, port, smtpPort }) {
+      const { databases } = bindings.d1;
+      await runSeeds(seeds, { databases, workers: workers.describe(), cwd, dataDir, report });
       // Workers of an earlier run may still be registered as consumers.
       await bindings.queue.queues.removeConsumersExcept("", names);
       await workers.start({ deploy: runtime.deploy, consume: bindings.queue.queues.setConsumersOf });

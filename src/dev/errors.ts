@@ -8,4 +8,34 @@ export const devErrors = defineErrors("dev", {
     message: "{first} and {second} use the same worker name: {name}.",
     fix: "Change the `name` of one of them.",
   },
+  seedUnreadable: {
+    code: "seed_unreadable",
+    http: 400,
+    message: "Cannot read {file}: {reason}.",
+    fix: "Correct the path after --seed.",
+  },
+  seedWithoutDatabase: {
+    code: "seed_without_database",
+    http: 400,
+    message: "Cannot run {file}: the configuration has no D1 database.",
+    fix: "Add one to d1_databases, or remove --seed.",
+  },
+  seedAmbiguous: {
+    code: "seed_ambiguous",
+    http: 400,
+    message: "Cannot run {file}: the configuration has several D1 databases.",
+    fix: "Select one of the bindings {names}: --seed BINDING={file}",
+  },
+  seedBindingUnknown: {
+    code: "seed_binding_unknown",
+    http: 400,
+    message: "Cannot run {file}: the configuration has no D1 database {binding}.",
+    fix: "Use one of the bindings in the configuration: {names}.",
+  },
+  seedFailed: {
+    code: "seed_failed",
+    http: 400,
+    message: "Failed to run {file} on {binding}: {reason}. The database contains nothing of the file.",
+    fix: "Correct the file. If a table is missing, run `reelpost d1 migrations apply {binding} --local` first.",
+  },
 });

@@ -28,6 +28,8 @@ export interface DevOptions {
   dataDir?: string;
   /** Whether to rebuild when a file changes. Default true. */
   watch?: boolean;
+  /** SQL files to run on D1 databases: `FILE` for the only one, or `BINDING=FILE`. Default: none. */
+  seeds?: string[];
   /** Receives all events. */
   report: EventReporter;
   log: Log;

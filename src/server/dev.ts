@@ -16,7 +16,7 @@ import { withdrawStorage } from "./storage-announcement.ts";
  * configuration is invalid, or if a port or the data directory is in use.
  */
 export async function startDev(options: DevOptions): Promise<DevServer> {
-  const { cwd, env = {}, configs = [], environment, watch = true, report, log, limits = {} } = options;
+  const { cwd, env = {}, configs = [], environment, watch = true, seeds = [], report, log, limits = {} } = options;
   const { clock = systemClock, ids = randomIds } = options;
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
@@ -32,7 +32,10 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     const store = await openStore(dataDir, { migrations }, basics);
     const openVideo = (serverUrl: () => string) => createDevVideo({ store, dataDir, settings, serverUrl }, basics);
     const openStorage = (bindings: Bindings) => createDevStorage({ bindings, dataDir }, basics);
-    const dev = createDev({ workers, settings, store, dataDir, openVideo, openStorage, report, limits }, basics);
+    const dev = createDev(
+      { workers, settings, store, dataDir, openVideo, openStorage, seeds, cwd, report, limits },
+      basics,
+    );
     const listening = await dev.start(addresses);
     return {
       ...listening,

@@ -50,6 +50,13 @@ With several --config options the first worker is the default. With --json every
       defaultText: ".reelpost beside the configuration",
       complete: "directory",
     },
+    seed: {
+      type: "string",
+      placeholder: "file",
+      multiple: true,
+      summary: "SQL file to run on the D1 database, once per content; BINDING=file if there are several",
+      complete: "file",
+    },
     "log-level": {
       type: "string",
       placeholder: "level",
@@ -61,6 +68,7 @@ With several --config options the first worker is the default. With --json every
   examples: [
     ["reelpost dev", "the worker of this folder"],
     ["reelpost dev --config wrangler.jsonc --port 8080", "another configuration file and port"],
+    ["reelpost dev --seed seed.sql", "with rows in the database"],
     ["reelpost dev -c a/wrangler.jsonc -c b/wrangler.jsonc", "two workers"],
   ],
   async run(values, _, { cwd, clock, version, json, env, stdin, stdout, stderr }) {
@@ -73,6 +81,7 @@ With several --config options the first worker is the default. With --json every
       version,
       json,
       watch: values["no-watch"] !== true,
+      seeds: values.seed,
       ...(values.config.length === 0 ? {} : { configs: values.config }),
       ...(values.env === undefined ? {} : { environment: values.env }),
       ...(values.host === undefined ? {} : { host: values.host }),

@@ -1,0 +1,1 @@
+export { runSeeds } from "./seeds.ts";

@@ -10,6 +10,7 @@ import { transferRoutes } from "./routes/d1/transfers.ts";
 import { keyRoutes } from "./routes/kv/keys.ts";
 import { valueRoutes } from "./routes/kv/values.ts";
 import { objectRoutes } from "./routes/r2/object.ts";
+import { wranglerStateRoutes } from "./routes/wrangler-state.ts";
 
 interface LocalStorageApiDeps {
   /** Storage without lists of accounts: each id exists. */
@@ -36,6 +37,7 @@ export function createLocalStorageApi(
       ...objectRoutes(r2),
       ...queryRoutes(d1),
       ...transferRoutes({ ...d1, origin: url }),
+      ...wranglerStateRoutes({ kv, r2, d1, clock }),
     ],
     version: "dev",
     accessControl,

@@ -19,6 +19,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/dev.ts")).dev],
   },
   {
+    name: "import",
+    summary: "data of other tools",
+    verbs: ["wrangler-state"],
+    load: async () => (await import("./commands/import.ts")).importCommands,
+  },
+  {
     name: "serve",
     summary: "run the platform: API, deployed workers, mail and video",
     load: async () => [(await import("./commands/serve.ts")).serve],

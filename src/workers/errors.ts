@@ -14,6 +14,12 @@ export const workerErrors = defineErrors("workers", {
     message: "This Worker does not exist on your account.",
     fix: "Deploy {script} first.",
   },
+  wranglerStateMissing: {
+    code: "wrangler_state_missing",
+    http: 404,
+    message: "{folder} contains no local state of wrangler.",
+    fix: "Pass the folder that contains v3/kv, v3/r2 or v3/d1 with --from.",
+  },
   badScriptName: {
     code: 10016,
     http: 400,

@@ -69,3 +69,4 @@ export { meterWorkers } from "./worker-metrics.ts";
 export { createWorkerRuntime } from "./worker-runtime.ts";
 export { createWorkers, type Workers } from "./workers.ts";
 export * from "./tails/index.ts";
+export * from "./wrangler-state/index.ts";

@@ -10,7 +10,7 @@ export { readDotEnvFiles } from "./config/dot-env.ts";
 export { CONFIG_NAMES } from "./config/find.ts";
 export { derivedName } from "./config/local-ids.ts";
 export { type ReadProjectOptions, readProject } from "./config/read.ts";
-export { type ProjectTarget, type TargetDatabase, readProjectTarget } from "./config/target.ts";
+export { type ProjectTarget, type TargetDatabase, type TargetResource, readProjectTarget } from "./config/target.ts";
 export type { ModuleRule } from "./config/rules.ts";
 export { projectErrors } from "./errors.ts";
 export type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "./project.ts";

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { silentLog, systemClock, type Clock, type Log } from "../../../kernel/index.ts";
 import { makeDurableFolder } from "../../../store/index.ts";
 import type { StatementOptions, StatementInput } from "./database.ts";
+import { copyDatabaseFile } from "./copy-file.ts";
 import { d1Errors } from "./errors.ts";
 import { databaseFileName } from "./file-name.ts";
 import { createHosts } from "./hosts.ts";
@@ -55,6 +56,8 @@ export interface D1Databases {
    * `d1Errors.sql` for content that cannot be exported.
    */
   export(id: string, options: ExportOptions, signal?: AbortSignal): Readable;
+  /** Replaces the database by a copy of a SQLite file, which another program may be using. */
+  replace(id: string, file: string): Promise<void>;
   /** Bytes on the disk; 0 for a database that was never used. */
   size(id: string): Promise<number>;
   delete(id: string): Promise<void>;
@@ -146,6 +149,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
         { afterMs: limits.importPatienceMs, error: () => d1Errors.importing() },
       ),
     export: (id, run, signal) => runExport(fileOf(id), run, { directory, limits, signal: stopping(signal) }),
+    replace: (id, file) => hosts.runExclusively(fileOf(id), () => copyDatabaseFile(file, fileOf(id))),
     async size(id) {
       const sizes = await Promise.all(
         filesOf(id)

@@ -19,7 +19,7 @@ export interface ProjectTarget {
   d1Databases: TargetDatabase[];
 }
 
-interface TargetResource {
+export interface TargetResource {
   binding: string;
   /** The id in the storage of `reelpost dev`. */
   localId: string;

@@ -1,0 +1,101 @@
+import { createReadStream } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { messageOf, type Clock } from "../../kernel/index.ts";
+import type { KvStore } from "../bindings/kv/index.ts";
+import type { Checksums, HttpMetadata, R2Buckets } from "../bindings/r2/index.ts";
+import type { CopiedResource } from "./port.ts";
+import type { StateFolder } from "./state-folder.ts";
+import { openStateTable, type StateEntry, type StateObject } from "./state-table.ts";
+
+interface Copy {
+  state: StateFolder;
+  file: string;
+  from: string;
+  to: string;
+  overwrite: boolean;
+  dryRun: boolean;
+}
+
+type StoredHttpMetadata = Omit<HttpMetadata, "cacheExpiry"> & { cacheExpiry?: number };
+
+/** Number of reported failures. */
+const MAX_PROBLEMS = 20;
+/** Values up to this size are read into memory. */
+const SMALL_BYTES = 64 * 1024;
+
+/** Copies the keys of a namespace, except those that have expired. */
+export async function copyNamespace(
+  { state, file, from, to, overwrite, dryRun }: Copy,
+  { store, clock }: { store: KvStore; clock: Clock },
+): Promise<CopiedResource> {
+  const table = openStateTable(file);
+  try {
+    if (dryRun) return { from, to, copied: table.countEntries(), kept: 0, problems: [] };
+    return await copyEach(from, to, table.entries(), async ({ key, blob, expiresAt, metadata }: StateEntry) => {
+      if (expiresAt !== null && expiresAt <= clock.now()) return "expired";
+      if (!overwrite && (await hasKey(store, to, key))) return "kept";
+      const path = state.blob("kv", from, blob);
+      const { size } = await stat(path);
+      const value = size <= SMALL_BYTES ? await readFile(path) : createReadStream(path);
+      await store.put(to, key, value, { expiresAt, ...(metadata !== null && { metadata }) });
+      return "copied";
+    });
+  } finally {
+    table.close();
+  }
+}
+
+async function hasKey(store: KvStore, namespace: string, key: string): Promise<boolean> {
+  const entry = await store.get(namespace, key);
+  if (entry?.value instanceof Readable) entry.value.destroy();
+  return entry !== undefined;
+}
+
+/** Copies the objects of a bucket with their metadata. Their etags stay, except those of multipart uploads. */
+export async function copyBucket(
+  { state, file, from, to, overwrite, dryRun }: Copy,
+  buckets: R2Buckets,
+): Promise<CopiedResource> {
+  const table = openStateTable(file);
+  try {
+    if (dryRun) return { from, to, copied: table.countObjects(), kept: 0, problems: [] };
+    return await copyEach(from, to, table.objects(), async (object: StateObject) => {
+      if (!overwrite && (await buckets.head(to, object.key)) !== undefined) return "kept";
+      const paths = object.blobs.map((blob) => state.blob("r2", from, blob));
+      const { cacheExpiry, ...http } = JSON.parse(object.httpMetadata) as StoredHttpMetadata;
+      await buckets.put(to, object.key, joined(paths), {
+        size: object.size,
+        httpMetadata: { ...http, ...(cacheExpiry !== undefined && { cacheExpiry: new Date(cacheExpiry) }) },
+        customMetadata: JSON.parse(object.customMetadata) as Record<string, string>,
+        checksums: JSON.parse(object.checksums) as Checksums,
+      });
+      return "copied";
+    });
+  } finally {
+    table.close();
+  }
+}
+
+async function* joined(paths: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const path of paths) yield* createReadStream(path) as AsyncIterable<Buffer>;
+}
+
+/** A failure of one item does not prevent the others. */
+async function copyEach<Item extends { key: string }>(
+  from: string,
+  to: string,
+  items: Iterable<Item>,
+  copy: (item: Item) => Promise<"copied" | "kept" | "expired">,
+): Promise<CopiedResource> {
+  const result: CopiedResource = { from, to, copied: 0, kept: 0, problems: [] };
+  for (const item of items) {
+    try {
+      const outcome = await copy(item);
+      if (outcome !== "expired") result[outcome]++;
+    } catch (err) {
+      if (result.problems.length < MAX_PROBLEMS) result.problems.push({ name: item.key, reason: messageOf(err) });
+    }
+  }
+  return result;
+}

@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test, type TestContext } from "node:test";
+import { buffer } from "node:stream/consumers";
+import { createManualClock } from "../../kernel/index.ts";
+import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { createD1Databases } from "../bindings/d1/index.ts";
+import { createKvService, kvMigrations } from "../bindings/kv/index.ts";
+import { createR2Service, r2Migrations } from "../bindings/r2/index.ts";
+import { importWranglerState } from "./import-state.ts";
+import type { WranglerStateRequest } from "./port.ts";
+import { objectId } from "./state-folder.ts";
+
+async function setUp(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-state-"));
+  const db = openSqlite({ path: join(folder, "test.db") });
+  await migrate(db, [...kvMigrations, ...r2Migrations]);
+  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const clock = createManualClock(Date.parse("2026-11-20"));
+  const kv = createKvService({ db, objects, clock });
+  const r2 = createR2Service({ db, objects, clock });
+  const databases = createD1Databases({ directory: join(folder, "d1") });
+  t.after(async () => {
+    await databases.close();
+    await Promise.all([kv.store.close(), r2.buckets.close()]);
+    await db.close();
+    rmSync(folder, { recursive: true });
+  });
+  const state = join(folder, "state");
+  const run = (request: Partial<WranglerStateRequest> = {}) =>
+    importWranglerState(
+      { state, kv: [], r2: [], d1: [], overwrite: false, dryRun: false, ...request },
+      { kv, r2, d1: { databases }, clock },
+    );
+  return { state, kv, r2, databases, clock, run };
+}
+
+/** A SQLite file as miniflare names it. */
+function fileOf(state: string, kind: string, className: string, name: string): DatabaseSync {
+  const folder = join(state, "v3", kind, `miniflare-${className}`);
+  mkdirSync(folder, { recursive: true });
+  return new DatabaseSync(join(folder, `${objectId(`miniflare-${className}`, name)}.sqlite`));
+}
+
+function blob(state: string, kind: string, name: string, id: string, content: string) {
+  const folder = join(state, "v3", kind, name, "blobs");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, id), content);
+}
+
+function namespace(
+  state: string,
+  name: string,
+  entries: [key: string, value: string, expires?: number, meta?: string][],
+) {
+  const db = fileOf(state, "kv", "KVNamespaceObject", name);
+  db.exec("create table _mf_entries (key text primary key, blob_id text not null, expiration integer, metadata text)");
+  for (const [i, [key, value, expires = null, meta = null]] of entries.entries()) {
+    blob(state, "kv", name, `b${i}`, value);
+    db.prepare("insert into _mf_entries values (?, ?, ?, ?)").run(key, `b${i}`, expires, meta);
+  }
+  db.close();
+}
+
+const text = async (value: unknown) =>
+  value instanceof Uint8Array
+    ? Buffer.from(value).toString()
+    : (await buffer(value as AsyncIterable<Buffer>)).toString();
+
+test("keys are copied with metadata and expiration; expired keys are not, existing keys are kept", async (t) => {
+  const { state, kv, clock, run } = await setUp(t);
+  const later = clock.now() + 3_600_000;
+  namespace(state, "kv-live", [
+    ["a", "one", later, '{"by":"ada"}'],
+    ["b", "x".repeat(100_000)],
+    ["gone", "old", clock.now() - 1],
+  ]);
+  namespace(state, "loose", [["k", "v"]]);
+  await kv.store.put("mine", "b", Buffer.from("kept"));
+  const known = { kv: [{ from: ["kv-preview", "kv-live"], to: "mine" }] };
+  assert.deepEqual((await run({ ...known, dryRun: true })).kv, [
+    { from: "kv-live", to: "mine", copied: 3, kept: 0, problems: [] },
+    { from: "loose", to: "loose", copied: 1, kept: 0, problems: [] },
+  ]);
+  assert.equal(await kv.store.get("mine", "a"), undefined);
+  assert.deepEqual((await run(known)).kv, [
+    { from: "kv-live", to: "mine", copied: 1, kept: 1, problems: [] },
+    { from: "loose", to: "loose", copied: 1, kept: 0, problems: [] },
+  ]);
+  const entry = await kv.store.get("mine", "a");
+  assert.deepEqual(
+    [await text(entry!.value), entry!.metadata, entry!.expiration],
+    ["one", '{"by":"ada"}', later / 1000],
+  );
+  assert.equal(await text((await kv.store.get("mine", "b"))!.value), "kept");
+  assert.equal(await kv.store.get("mine", "gone"), undefined);
+  await run({ ...known, overwrite: true });
+  assert.equal((await kv.store.get("mine", "b"))!.size, 100_000);
+});
+
+test("the first id of a resource wins if several have the same key", async (t) => {
+  const { state, kv, run } = await setUp(t);
+  namespace(state, "preview", [["a", "preview"]]);
+  namespace(state, "live", [["a", "live"]]);
+  for (const overwrite of [false, true]) {
+    await run({ kv: [{ from: ["preview", "live"], to: "mine" }], overwrite });
+    assert.equal(await text((await kv.store.get("mine", "a"))!.value), "preview", `overwrite: ${overwrite}`);
+  }
+});
+
+test("objects are copied with their metadata; a damaged one does not prevent the others", async (t) => {
+  const { state, r2, run } = await setUp(t);
+  const db = fileOf(state, "r2", "R2BucketObject", "files");
+  db.exec(
+    "create table _mf_objects (key text, blob_id text, version text, size integer, etag text, uploaded integer, checksums text, http_metadata text, custom_metadata text); create table _mf_multipart_parts (upload_id text, part_number integer, blob_id text, size integer, etag text, checksum_md5 text, object_key text)",
+  );
+  const md5 = createHash("md5").update("hello").digest("hex");
+  const put = db.prepare("insert into _mf_objects values (?, ?, 'v', ?, ?, 0, ?, ?, ?)");
+  blob(state, "r2", "files", "b1", "hello");
+  put.run(
+    "a/b",
+    "b1",
+    5,
+    md5,
+    JSON.stringify({ md5 }),
+    '{"contentType":"text/plain","cacheExpiry":1800000000000}',
+    '{"by":"ada"}',
+  );
+  put.run("damaged", "none", 5, md5, "{}", "{}", "{}");
+  for (const [i, part] of ["first ", "second"].entries()) {
+    blob(state, "r2", "files", `p${i}`, part);
+    db.prepare("insert into _mf_multipart_parts values ('u', ?, ?, ?, '', '', 'parts')").run(
+      i + 1,
+      `p${i}`,
+      part.length,
+    );
+  }
+  put.run("parts", null, 12, "x-2", "{}", "{}", "{}");
+  db.close();
+  const { r2: copied } = await run();
+  assert.deepEqual(
+    copied.map(({ problems, ...rest }) => ({ ...rest, problems: problems.map(({ name }) => name) })),
+    [{ from: "files", to: "files", copied: 2, kept: 0, problems: ["damaged"] }],
+  );
+  const found = await r2.buckets.get("files", "a/b");
+  assert.deepEqual(
+    [found!.object.etag, found!.object.httpMetadata, found!.object.customMetadata, await text(found!.body)],
+    [md5, { contentType: "text/plain", cacheExpiry: new Date(1800000000000) }, { by: "ada" }, "hello"],
+  );
+  assert.equal(await text((await r2.buckets.get("files", "parts"))!.body), "first second");
+  assert.equal((await run()).r2[0]!.kept, 2);
+});
+
+test("databases are copied without reserved tables; one with tables is kept, one not in the configuration is listed", async (t) => {
+  const { state, databases, run } = await setUp(t);
+  const fill = (name: string, value: string) => {
+    const db = fileOf(state, "d1", "D1DatabaseObject", name);
+    db.exec(
+      `pragma journal_mode = wal; create table _cf_METADATA (a); create table notes (text); create virtual table search using fts5 (text); insert into notes values ('${value}')`,
+    );
+    return db;
+  };
+  // Still open: the rows are in the write-ahead log.
+  const open = fill("letters-id", "from wrangler");
+  t.after(() => open.close());
+  fill("other", "x").close();
+  const d1 = [{ from: ["letters-id", "DB"], to: "letters" }];
+  const notes = async () => (await databases.query("letters", [{ sql: "select text from notes" }]))[0]!.results.rows;
+  const result = await run({ d1 });
+  assert.deepEqual(
+    result.d1.map(({ from, to, kept, problems }) => [from, to, kept, problems]),
+    [
+      ["letters-id", "letters", 0, []],
+      [`${objectId("miniflare-D1DatabaseObject", "other")}.sqlite`, null, 0, []],
+    ],
+  );
+  assert.deepEqual(await notes(), [["from wrangler"]]);
+  const reserved = await databases.query("letters", [
+    { sql: "select name from sqlite_master where name like '%METADATA'" },
+  ]);
+  assert.deepEqual(reserved[0]!.results.rows, []);
+  await databases.query("letters", [{ sql: "update notes set text = 'mine'" }]);
+  assert.ok((await run({ d1 })).d1[0]!.kept > 0);
+  assert.deepEqual(await notes(), [["mine"]]);
+  await run({ d1, overwrite: true });
+  assert.deepEqual(await notes(), [["from wrangler"]]);
+});
+
+test("a folder without state is rejected", async (t) => {
+  const { run } = await setUp(t);
+  await assert.rejects(run(), { kind: "wranglerStateMissing" });
+});

@@ -1,0 +1,2 @@
+export { importWranglerState } from "./import-state.ts";
+export type { CopiedResource, WranglerStateResult } from "./port.ts";

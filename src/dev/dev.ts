@@ -100,7 +100,7 @@ export function createDev(
   const { clock, ids, log, lifecycle } = basics;
   const { names, unavailable } = workers;
   let serverUrl = "";
-  const reports = createInvocationReports({ report, explain: workers.explain, clock });
+  const reports = createInvocationReports({ report, explain: workers.explain, buildNote: workers.buildNote, clock });
   // Stops after the workers, so that their last invocations are reported.
   lifecycle.onStop("invocation reports", () => reports.close());
   const mailDir = openRunFolder(join(dataDir, "mail"), clock.now());

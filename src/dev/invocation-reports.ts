@@ -16,6 +16,8 @@ interface InvocationReports {
 interface Options {
   report: EventReporter;
   explain: (worker: string, exception: Explained) => string | undefined;
+  /** A warning for messages that arrive while the build is broken. Default: none. */
+  buildNote?: (worker: string) => string | undefined;
   clock: Clock;
 }
 
@@ -40,7 +42,12 @@ const MAX_ACTIONS = 1000;
 /** Maximum number of tracked invocations; mail from further ones is reported separately. */
 const MAX_PENDING = 10_000;
 
-export function createInvocationReports({ report, explain, clock }: Options): InvocationReports {
+export function createInvocationReports({
+  report,
+  explain,
+  buildNote = () => undefined,
+  clock,
+}: Options): InvocationReports {
   /** By worker. */
   const pending = new Map<string, PendingInvocation[]>();
   const unsubscribe: (() => void)[] = [];
@@ -159,7 +166,9 @@ export function createInvocationReports({ report, explain, clock }: Options): In
     return {
       ...runtime,
       email(name, mail, actions) {
-        const entry = start(name, emailKey(mail.id, mail.to), envelopeWarnings(mail));
+        const note = buildNote(name);
+        const warnings = [...envelopeWarnings(mail), ...(note === undefined ? [] : [note])];
+        const entry = start(name, emailKey(mail.id, mail.to), warnings);
         const answer = runtime.email(name, mail, actions);
         const { id, from, to, rawSize } = mail;
         answer

@@ -28,6 +28,8 @@ export interface DevWorker {
   readonly project: Project;
   /** Why no version can run; undefined if one can. */
   readonly unavailable: string | undefined;
+  /** Whether the latest build failed, so that an earlier version keeps running. */
+  readonly outdated: boolean;
   /** The build of the running version. */
   readonly build: ProjectBuild | undefined;
   /** Builds the first version and deploys it, as all later ones, to this runtime. */
@@ -79,6 +81,7 @@ export async function openDevWorker({
   let runtime: Deployer | undefined;
   let running: ProjectBuild | undefined;
   let failure: string | undefined = `${name} is being built`;
+  let lastFailed = false;
   let readAgain = false;
   let reason: "start" | "change" | "key" = "start";
   let unknownBindings: EnvUse[] = [];
@@ -175,6 +178,7 @@ export async function openDevWorker({
         });
       }
       failure = undefined;
+      lastFailed = false;
       // `reelpost dev` has no accounts, so the account is empty.
       await runtime!.consume(
         "",
@@ -203,6 +207,7 @@ export async function openDevWorker({
       err instanceof UserError
         ? [err.message, ...(err.fix === undefined ? [] : [`fix: ${err.fix}`])].join("\n")
         : messageOf(err);
+    lastFailed = true;
     if (running === undefined) failure = `${name} cannot run: ${message}`;
     report({ event: "build-failed", worker: name, message, running: running !== undefined });
   }
@@ -221,6 +226,9 @@ export async function openDevWorker({
     },
     get unavailable() {
       return running === undefined ? failure : undefined;
+    },
+    get outdated() {
+      return running !== undefined && lastFailed;
     },
     get build() {
       return running;

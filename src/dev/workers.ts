@@ -14,6 +14,8 @@ export interface DevWorkers {
   readonly limits: Partial<RuntimeLimits>;
   /** Why a worker cannot run; undefined if it can. */
   unavailable(name: string): string | undefined;
+  /** Which build handles a message while the latest one is broken; undefined if it is not. */
+  buildNote(name: string): string | undefined;
   /** Help for newcomers about an exception of a worker. */
   explain(name: string, exception: ThrownException): string | undefined;
   /** Names of the tail workers of a worker, from its current configuration. */
@@ -69,6 +71,7 @@ export async function openDevWorkers(
       return largestLimits(projects().map(({ reelpost }) => reelpost.limits));
     },
     unavailable: (name) => byName.get(name)?.unavailable,
+    buildNote: (name) => buildNote(byName.get(name)),
     explain: (name, exception) => byName.get(name)?.explain(exception),
     tailConsumersOf: (name) => byName.get(name)?.project.tailConsumers ?? [],
     workerFor: (recipient) => workerFor(recipient, claims()),
@@ -90,6 +93,12 @@ export async function openDevWorkers(
     rebuild: async () => void (await Promise.all(workers.map((worker) => worker.rebuild()))),
     close,
   };
+}
+
+function buildNote(worker: DevWorker | undefined): string | undefined {
+  if (worker?.outdated === true) return "the latest build failed: the last working build handled this message";
+  const why = worker?.unavailable;
+  return why === undefined ? undefined : `no working build exists: ${why}`;
 }
 
 function throwErrors(results: PromiseSettledResult<unknown>[]): void {

@@ -95,6 +95,36 @@ writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.str
     assert.equal(await ask(server), "found");
   });
 
+  it("says for each message which build handled it while the latest one is broken", async (t) => {
+    const handler = `export default { email() {} };`;
+    const folder = await makeProject(t, { "src/index.ts": "export default {" });
+    const server = await serve(t, folder);
+    const transport = mailer(t, server);
+    await assert.rejects(transport.sendMail({ from: "ada@example.com", to: "in@example.org", text: "hi" }), {
+      responseCode: 451,
+    });
+    const unbuilt = await server.event(isEmail);
+    assert.match(unbuilt.warnings.join(), /no working build exists: test cannot run: /);
+
+    let built = next(server, "built");
+    await writeProjectFile(folder, "src/index.ts", handler);
+    await built;
+    const warningsOf = async () => {
+      const email = next(server, "email");
+      await transport.sendMail({ from: "ada@example.com", to: "in@example.org", text: "hi" });
+      return (await email).warnings;
+    };
+    assert.deepEqual(await warningsOf(), []);
+    const failed = next(server, "build-failed");
+    await writeProjectFile(folder, "src/index.ts", "export default {");
+    await failed;
+    assert.deepEqual(await warningsOf(), ["the latest build failed: the last working build handled this message"]);
+    built = next(server, "built");
+    await writeProjectFile(folder, "src/index.ts", `${handler} console.log("repaired");`);
+    await built;
+    assert.deepEqual(await warningsOf(), []);
+  });
+
   it("explains why the runtime rejects the code", async (t) => {
     const folder = await makeProject(
       t,

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Migration } from "../../store/index.ts";
+import { objectMigrations } from "../objects/schema.ts";
 
 /** Columns marked as JSON contain text written only by this program. Times are epoch milliseconds. */
 export interface ScriptsTables {
@@ -195,4 +196,5 @@ export const scriptsMigrations: Migration[] = [
     name: "workers-scripts-002",
     up: (db) => db.schema.alterTable("worker_versions").addColumn("has_assets", "integer").execute(),
   },
+  ...objectMigrations,
 ];

@@ -8,7 +8,6 @@ const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
   ["Pipelines are", /^pipelines\b/],
   ["Workflows are", /^workflows\b/],
   ["Workers for Platforms is", /^workers\/dispatch\b/],
-  ["Durable Objects are", /^workers\/durable_objects\b/],
   ["Workers Observability is", /^workers\/observability\b/],
   ["Workers Builds is", /^builds\b/],
   ["Containers are", /^(containers|cloudchamber)\b/],

@@ -5,7 +5,7 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Mail } from "../mail/index.ts";
 import type { Stream } from "../stream/index.ts";
-import type { AssetUploads, Bindings, Scripts, Tails, WorkerRouting } from "../workers/index.ts";
+import type { AssetUploads, Bindings, ObjectNamespaces, Scripts, Tails, WorkerRouting } from "../workers/index.ts";
 import type { Lookups, Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
@@ -41,6 +41,7 @@ interface PlatformModules {
   zones: Zones;
   scripts: Scripts;
   assets: AssetUploads;
+  objectNamespaces: ObjectNamespaces;
   tails: Tails;
   routing: WorkerRouting;
   bindings: Bindings;
@@ -135,6 +136,7 @@ function routesOf(
     zones,
     scripts,
     assets,
+    objectNamespaces,
     tails,
     routing,
     bindings: { kv, r2, d1, queue, analytics, secretsStore, ai },
@@ -151,7 +153,7 @@ function routesOf(
     ...membershipRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
-    ...workerRoutes({ scripts, assets, routing, offersAi: ai.isOffered, urlOf: workerUrl }),
+    ...workerRoutes({ scripts, assets, routing, objectNamespaces, offersAi: ai.isOffered, urlOf: workerUrl }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, queues: queue.queues, zones, publicDomain, isReserved: isOwnHost, clock }),

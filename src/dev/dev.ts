@@ -10,6 +10,7 @@ import {
   createLocalWorkerCalls,
   createS3Http,
   createWorkerRuntime,
+  createObjectAlarms,
   devEgress,
   localS3Key,
   meterWorkers,
@@ -133,6 +134,17 @@ export function createDev(
     basics,
   );
   const runtime = reports.instrument(processes);
+  // Workers start together with the server, so that only those that ended when idle have to be started again.
+  const alarms = createObjectAlarms({
+    storage: processes.objectStorage!,
+    wake: async ({ name }) => {
+      await runtime.handlers(name);
+      return true;
+    },
+    clock,
+    log,
+  });
+  lifecycle.onStop("alarms", () => alarms.close());
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   runDevTailWorkers({ workers, runtime, report }, basics);

@@ -6,10 +6,13 @@ import {
   explainException,
   explainStartError,
   inspectProject,
+  localObjectBindings,
+  localObjects,
   readProject,
   type Bundler,
   type EnvUse,
   type FolderSite,
+  type ObjectNamespace,
   type Project,
   type ProjectBuild,
   type Queues,
@@ -55,6 +58,8 @@ export interface DevWorkerOptions {
   environment: string | undefined;
   /** Variables of the process, which `.env` files may refer to. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The Durable Object namespaces of another worker of this server. Default: none. */
+  namespacesOf?: ((worker: string) => readonly ObjectNamespace[]) | undefined;
   /** Receives build results and warnings. */
   report: EventReporter;
   clock: Clock;
@@ -74,12 +79,14 @@ export async function openDevWorker({
   report,
   clock,
   watch,
+  namespacesOf = () => [],
 }: DevWorkerOptions): Promise<DevWorker> {
   let project = await readProject({ cwd, config, environment, env, clock });
   const { name } = project;
   let bundler: Bundler = createBundler(project, { cwd });
   let runtime: Deployer | undefined;
   let running: ProjectBuild | undefined;
+  let runningObjects: string | undefined;
   let failure: string | undefined = `${name} is being built`;
   let lastFailed = false;
   let readAgain = false;
@@ -159,15 +166,26 @@ export async function openDevWorker({
       commandIsCurrent = true;
       const build = await bundler.build({ skipCommand });
       // Deploys the build even if only line numbers differ: stack traces must show the new lines.
-      if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
+      const objects = localObjects(project);
+      const isSame =
+        running?.digest === build.digest &&
+        running.script.sourceMap === build.script.sourceMap &&
+        JSON.stringify(objects) === runningObjects;
+      if (isSame && why === "change") {
         report({ event: "unchanged", worker: name });
       } else {
-        const script = project.assets === undefined ? build.script : { ...build.script, assets: site };
+        const script = {
+          ...build.script,
+          bindings: localObjectBindings(build.script.bindings, namespacesOf),
+          ...(project.assets !== undefined && { assets: site }),
+          ...(objects !== undefined && { objects }),
+        };
         await runtime!.deploy(script).catch(async (err: unknown) => {
           await inspect(build);
           throw withExplanation(err, explainStartError(messageOf(err), project, unknownBindings));
         });
         running = build;
+        runningObjects = JSON.stringify(objects);
         report({
           event: "built",
           worker: name,

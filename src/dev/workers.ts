@@ -1,6 +1,12 @@
 import { relative } from "node:path";
 import { messageOf, type Basics } from "../kernel/index.ts";
-import type { Binding, Project, RuntimeLimits, ThrownException } from "../workers/index.ts";
+import {
+  localObjects,
+  type Binding,
+  type Project,
+  type RuntimeLimits,
+  type ThrownException,
+} from "../workers/index.ts";
 import { devErrors } from "./errors.ts";
 import { claimedBy, isVerified, workerFor } from "./recipients.ts";
 import { openDevWorker, type Deployer, type DevWorker, type DevWorkerOptions } from "./worker.ts";
@@ -51,10 +57,17 @@ export async function openDevWorkers(
   { configs, ...options }: Options,
   { clock, lifecycle }: Pick<Basics, "clock" | "lifecycle">,
 ): Promise<DevWorkers> {
+  let workers: DevWorker[] = [];
+  const namespacesOf = (name: string) => {
+    const other = workers.find((worker) => worker.name === name);
+    return (other && localObjects(other.project)?.namespaces) ?? [];
+  };
   const results = await Promise.allSettled(
-    (configs.length === 0 ? [undefined] : configs).map((config) => openDevWorker({ ...options, config, clock })),
+    (configs.length === 0 ? [undefined] : configs).map((config) =>
+      openDevWorker({ ...options, config, clock, namespacesOf }),
+    ),
   );
-  const workers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  workers = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const close = async () => void (await Promise.all(workers.map((worker) => worker.close())));
   lifecycle.onStop("projects", close);
   throwErrors(results);

@@ -30,12 +30,25 @@ export function createServeHttp(
   basics: Basics,
 ): PlatformHttp {
   const { platform, bindings, certificates, dns, mail, stream, metrics } = modules;
-  const { accounts, zones, scripts, assets, tails, live, routing } = platform;
+  const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
   const { clock, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const isOwnHost = createOwnHosts(settings);
   const { wellKnown, ...platformApi } = createPlatformApi(
-    { accounts, zones, scripts, assets, tails, routing, bindings, mail, stream, lookups: dns.lookups, metrics },
+    {
+      accounts,
+      zones,
+      scripts,
+      assets,
+      objectNamespaces,
+      tails,
+      routing,
+      bindings,
+      mail,
+      stream,
+      lookups: dns.lookups,
+      metrics,
+    },
     {
       settings,
       version,

@@ -81,6 +81,8 @@ export async function openModules(
   const runtime = createWorkerRuntime(
     {
       bindings,
+      // The files belong to the process that runs the objects: several processes would need a way to find it.
+      durableObjects: database.url === "",
       sendEmail: () => late.mail!.binding,
       stream: () => late.stream!.binding,
       calls: () => late.platform!.live.calls,

@@ -56,6 +56,7 @@ export {
 } from "./bindings/r2/index.ts";
 export * from "./bucket-settings/index.ts";
 export { managedHost } from "./public-buckets/index.ts";
+export * from "./objects/index.ts";
 export * from "./queues/index.ts";
 export * from "./routing/index.ts";
 export * from "./secrets-store/index.ts";

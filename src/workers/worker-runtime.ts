@@ -7,6 +7,7 @@ import { createSendEmailService } from "./bindings/send-email/service.ts";
 import type { WorkerCalls } from "./bindings/services/port.ts";
 import { createServiceBindingService } from "./bindings/services/service.ts";
 import { createStreamService } from "./bindings/stream/service.ts";
+import { openObjectStorage } from "./objects/storage.ts";
 import type { SendEmailPort, StreamPort } from "./ports.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
 import { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
@@ -20,6 +21,8 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   /** Calls between workers. Evaluated for each call, because it may be set after the runtime has been created. */
   calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
+  /** False in a server with several processes. Default true. */
+  durableObjects?: boolean;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
   dataDirectory: string;
 }
@@ -34,6 +37,7 @@ export function createWorkerRuntime(
     settings: { workers },
     dataDirectory,
     limits,
+    durableObjects = true,
     ...options
   }: WorkerRuntimeOptions,
   { clock, ids, log, lifecycle }: Basics,
@@ -58,6 +62,7 @@ export function createWorkerRuntime(
       }),
       stream: createStreamService({ port: { call: (...call) => stream().call(...call) }, log }),
     },
+    objects: durableObjects ? openObjectStorage(dataDirectory, { clock, log }) : undefined,
     concurrency: workers.concurrency,
     maxProcesses: workers.max_processes,
     idleMs: workers.idle_ms,

@@ -7,6 +7,10 @@ import type { Secrets, Store } from "../store/index.ts";
 import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createLiveWorkers } from "./live/live.ts";
+import { createObjectNamespaces } from "./objects/namespaces.ts";
+import type { ObjectNamespaces } from "./objects/port.ts";
+import { runObjects } from "./objects/run-objects.ts";
+import { createScriptObjects } from "./objects/script-objects.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
 import { createWorkerRouting, type RoutingZones, type WorkerRouting } from "./routing/index.ts";
 import { createSchedules } from "./schedules/schedules.ts";
@@ -45,6 +49,7 @@ export interface Workers {
   /** Call `load` before the first request. */
   routing: WorkerRouting;
   r2Http: R2Http;
+  objectNamespaces: ObjectNamespaces;
 }
 
 export function createWorkers(
@@ -64,7 +69,9 @@ export function createWorkers(
   { clock, ids, log, lifecycle }: Basics,
 ): Workers {
   const assets = createAssets({ db, objects, secrets, clock, ids });
-  const live = createLiveWorkers({ db, objects, secrets, assets, events, runtime, clock, log });
+  const { objectStorage } = runtime;
+  const durableObjects = createScriptObjects({ db, ids, log, storage: objectStorage });
+  const live = createLiveWorkers({ db, objects, secrets, assets, durableObjects, events, runtime, clock, log });
   lifecycle.onStop("live workers", () => live.close());
   const tails = createTails({
     db,
@@ -98,6 +105,7 @@ export function createWorkers(
     events,
     live,
     assets,
+    durableObjects,
     clock,
     ids,
     log,
@@ -130,6 +138,10 @@ export function createWorkers(
     const deliveries = bindings.queue.deliver((ref, batch) => live.queue(ref, batch));
     lifecycle.onStop("queues", () => deliveries.close());
   }
+  if (objectStorage !== undefined) {
+    const objectRuns = runObjects({ db, storage: objectStorage, live, clock, log });
+    lifecycle.onStop("durable objects", () => objectRuns.close());
+  }
   const sweep = every(SWEEP_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
   lifecycle.onStop("module sweep", () => sweep.stop());
   const assetSweep = every(SWEEP_MS, () => assets.sweep(), { name: "storage: asset sweep", log });
@@ -150,5 +162,9 @@ export function createWorkers(
     assets,
     routing,
     r2Http: createR2Http(r2Http, { r2: bindings.r2, accounts }, { clock, ids, log }),
+    objectNamespaces: createObjectNamespaces({
+      db,
+      storage: objectStorage ?? { list: async () => ({ items: [], total: 0 }) },
+    }),
   };
 }

@@ -52,16 +52,6 @@ describe("wrangler failures", () => {
       await refusedDeploy({ hyperdrive: [{ binding: "POOL", id: "0".repeat(32) }] }),
       /Binding 'POOL' has the type 'hyperdrive', which this server does not support/,
     );
-    const objects = {
-      durable_objects: { bindings: [{ name: "ROOMS", class_name: "Room" }] },
-      migrations: [{ tag: "v1", new_sqlite_classes: ["Room"] }],
-      main: "room.js",
-    };
-    await wrangler.write("room.js", `export class Room {}\n${FINE}`);
-    assert.match(
-      await refusedDeploy(objects),
-      /Durable Objects \(`migrations`\) are not supported by this server\. \[code: 10021\]/,
-    );
     await stillRuns();
   });
 

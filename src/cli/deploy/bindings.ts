@@ -33,6 +33,7 @@ const TYPES: Record<string, string> = {
   service: "worker",
   ai: "Workers AI",
   secrets_store_secret: "Secrets Store",
+  durable_object_namespace: "Durable Object",
   analytics_engine: "Analytics Engine",
   assets: "static assets",
   send_email: "send_email",
@@ -65,6 +66,8 @@ function valueOf(shown: ShownBinding): string {
       return `${binding.secret_name} (store ${binding.store_id})`;
     case "ai":
       return "the AI server of the platform";
+    case "durable_object_namespace":
+      return binding.script_name === undefined ? binding.class_name : `${binding.class_name} of ${binding.script_name}`;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

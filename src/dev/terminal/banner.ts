@@ -77,6 +77,7 @@ const KINDS: Record<Binding["type"], string> = {
   ai: "Workers AI",
   secrets_store_secret: "Secrets Store",
   service: "worker",
+  durable_object_namespace: "Durable Object",
   analytics_engine: "Analytics Engine",
   assets: "static assets",
   send_email: "send email",
@@ -108,6 +109,8 @@ function resourceOf(binding: Binding): string {
       return binding.secret_name;
     case "ai":
       return "the server in workers.ai_url";
+    case "durable_object_namespace":
+      return binding.script_name === undefined ? binding.class_name : `${binding.class_name} of ${binding.script_name}`;
     case "ratelimit":
       return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
     case "version_metadata":

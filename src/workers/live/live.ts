@@ -3,6 +3,7 @@ import { UserError, messageOf, randomIds, silentLog, systemClock, type Clock, ty
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import { createAssets, type Assets } from "../assets/store/assets.ts";
 import { createWorkerCalls } from "../bindings/services/runtime-calls.ts";
+import { createScriptObjects, type ScriptObjectsStore } from "../objects/script-objects.ts";
 import { workerErrors } from "../errors.ts";
 import { NOT_STARTED } from "../runtime/pool.ts";
 import type { InvocationOutcome, WorkerRuntime } from "../runtime/port.ts";
@@ -15,12 +16,19 @@ import { pickVersion } from "./pick.ts";
 import { createLoadedVersions, type LoadedVersion } from "./residents.ts";
 import { createScriptRoutes } from "./routes.ts";
 
+interface Wakes {
+  /** Starts the process of a worker. Throws scriptMissing. */
+  wake(ref: ScriptRef): Promise<void>;
+}
+
 export interface LiveOptions {
   db: Db;
   objects: ObjectStore;
   secrets: Secrets;
   /** Defaults to assets in the same stores. */
   assets?: Assets;
+  /** Default: Durable Objects in the same database. */
+  durableObjects?: Pick<ScriptObjectsStore, "of">;
   events: Events;
   runtime: WorkerRuntime;
   clock?: Clock;
@@ -45,14 +53,15 @@ export function createLiveWorkers({
   clock = systemClock,
   assets = createAssets({ db, objects, secrets, clock, ids: randomIds }),
   log = silentLog,
+  durableObjects = createScriptObjects({ db, ids: randomIds, log, storage: undefined }),
   random = Math.random,
   limits,
-}: LiveOptions): LiveWorkers & LiveVersions {
+}: LiveOptions): LiveWorkers & LiveVersions & Wakes {
   const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
   const routes = createScriptRoutes({ db, clock, limit: bounds.routes });
   const residents = createLoadedVersions({
     runtime,
-    load: (id) => loadWorker(id, { db, objects, secrets, assets }),
+    load: (id) => loadWorker(id, { db, objects, secrets, assets, durableObjects }),
     limits: bounds,
     clock,
     log,
@@ -189,6 +198,10 @@ export function createLiveWorkers({
         return failure(err, ref).outcome;
       }
     },
+    async wake(ref) {
+      const resident = await enter(ref, {});
+      await runtime.handlers(resident.key).finally(() => residents.release(resident));
+    },
     calls: createWorkerCalls(
       async ({ account = "", worker, entrypoint }) => {
         const resident = await enter({ account, script: worker }, {});
@@ -208,13 +221,16 @@ export function createLiveWorkers({
     async startTrial(worker) {
       const scriptId = worker.key!.split("/")[1]!;
       const began = performance.now();
-      const trial = await residents.startTrial(worker, scriptId);
+      // A trial without stored objects never becomes the process of its version.
+      const { objects } = worker;
+      const key = objects === undefined ? worker.key! : `${worker.key!}/trial`;
+      const trial = await residents.startTrial({ ...worker, key }, scriptId);
       try {
         const startupMs = Math.round(performance.now() - began);
         return {
           startupMs,
-          handlers: await runtime.handlers(worker.key!),
-          keep: () => trial.settle(true),
+          ...(await runtime.handlers(key)),
+          keep: () => trial.settle(objects === undefined),
           drop: () => trial.settle(false),
         };
       } catch (err) {

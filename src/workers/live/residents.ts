@@ -185,7 +185,10 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       for (const entry of entries.values()) {
         if (entry.scriptId !== scriptId || entry.isTrial) continue;
         entry.retired = !except.has(entry.versionId);
-        if (!entry.retired) continue;
+        if (!entry.retired) {
+          runtime.claimObjects(entry.key);
+          continue;
+        }
         for (const notify of entry.onRetired) notify();
         removeSoon(entry);
       }

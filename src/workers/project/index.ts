@@ -13,7 +13,7 @@ export { type ReadProjectOptions, readProject } from "./config/read.ts";
 export { type ProjectTarget, type TargetDatabase, type TargetResource, readProjectTarget } from "./config/target.ts";
 export type { ModuleRule } from "./config/rules.ts";
 export { projectErrors } from "./errors.ts";
-export type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "./project.ts";
+export type { BuildSettings, DeploySettings, Project, ReelpostSettings, TaggedObjectMigration } from "./project.ts";
 export type { EnvUse } from "./check/env-uses.ts";
 export { explainException, explainStartError } from "./check/explain.ts";
 export { type Inspection, inspectProject } from "./check/inspect.ts";

@@ -2,6 +2,7 @@ import type { Problem } from "../../kernel/config/index.ts";
 import type { EgressPolicy } from "../runtime/egress/policy.ts";
 import type { RuntimeLimits } from "../runtime/watchdog.ts";
 import type { Binding, ScriptLimits } from "../scripts/script.ts";
+import type { ObjectMigration } from "../objects/port.ts";
 import type { BuildCommand } from "./bundle/build-command.ts";
 import type { ProjectAssets } from "./config/assets.ts";
 import type { MissingBinding } from "./config/missing-bindings.ts";
@@ -37,6 +38,8 @@ export interface Project {
   queueConsumers: QueueConsumerConfig[];
   /** Names of the workers in `tail_consumers`. */
   tailConsumers: string[];
+  /** `migrations`: changes of its Durable Object classes, oldest first. */
+  objectMigrations: TaggedObjectMigration[];
   /** Bindings to products that are not supported: undefined in env. */
   missingBindings: MissingBinding[];
   /** `secrets.required`: declared, with or without a value in .dev.vars. */
@@ -55,6 +58,10 @@ export interface Project {
   warnings: Problem[];
   /** A change to any of these files requires rereading the project. They need not exist. */
   files: string[];
+}
+
+export interface TaggedObjectMigration extends ObjectMigration {
+  tag: string;
 }
 
 export interface BuildSettings {

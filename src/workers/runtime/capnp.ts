@@ -5,6 +5,7 @@ import {
   AI,
   ANALYTICS,
   MAIL,
+  OBJECT_NAMESPACES,
   RATE_LIMIT,
   SCRIPT_RUNNER,
   SECRETS_STORE,
@@ -15,7 +16,15 @@ import {
 } from "./inside-modules.ts";
 import type { Entrypoint } from "./service-calls/entrypoints.ts";
 import { RPC_HOST } from "./service-calls/tunnel.ts";
-import { isRemote, rpcHost, serviceName, type RemoteBinding } from "./remote-bindings.ts";
+import { objectBinding, OBJECT_CALLS_SERVICE, objectServices, ownObjects } from "./object-config.ts";
+import {
+  callsWorker,
+  isRemote,
+  OBJECTS_ENTRYPOINT,
+  rpcHost,
+  serviceName,
+  type RemoteBinding,
+} from "./remote-bindings.ts";
 
 /** The sockets of one worker process, all in its own folder. */
 export interface Sockets {
@@ -29,6 +38,8 @@ export interface Sockets {
   bindings: string;
   /** The server listens here: everything the worker fetches. */
   egress: string;
+  /** The folder of the worker's Durable Objects, as the process opens it; absent if it stores none. */
+  objects?: string | undefined;
 }
 
 export interface GeneratedConfig {
@@ -71,7 +82,7 @@ export function generateConfig(
     );
   const remoteService = (each: RemoteBinding) => {
     const name = serviceName(each);
-    if (each.type !== "service") return binding(name);
+    if (!callsWorker(each)) return binding(name);
     return binding(name, `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(each))}`);
   };
 
@@ -81,6 +92,7 @@ export function generateConfig(
     remote("egress", sockets.egress, "style = proxy"),
     binding(TAIL_SERVICE),
     ...script.bindings.filter(isRemote).map(remoteService),
+    ...objectServices(script, { storage: sockets.objects, sources: inside.objects, text, embed }),
   ];
   const extension = inside.internal.map(
     ({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`,
@@ -101,9 +113,10 @@ const config :Workerd.Config = (
 
 /** Configures a socket for requests and RPC connections to one entrypoint. */
 function serviceSocket({ address, entrypoint: { name, props } }: Sockets["services"][number]): string {
+  const isObjects = name === OBJECTS_ENTRYPOINT;
   const designator = [
-    `name = "user"`,
-    ...(name === undefined ? [] : [`entrypoint = ${text(name)}`]),
+    `name = ${text(isObjects ? OBJECT_CALLS_SERVICE : "user")}`,
+    ...(name === undefined || isObjects ? [] : [`entrypoint = ${text(name)}`]),
     ...(props === undefined ? [] : [`props = (json = ${text(JSON.stringify(props))})`]),
   ];
   return `,
@@ -120,6 +133,7 @@ function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): 
     `bindings = [${[...script.bindings.map((binding) => bindingConfig(binding, script)), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,
     `globalOutbound = "egress"`,
     `tails = ["observer"]`,
+    ...ownObjects(script, text),
   ].join(", ");
 }
 
@@ -129,11 +143,12 @@ function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): 
  */
 function moduleList(script: WorkerScript, inside: InsideModules, embed: Embed): string {
   const main = text(specifier(script.main));
-  const entry = `import { mailEntrypoint } from ${text(MAIL)};
+  const namespaces = script.bindings.some(({ type }) => type === "durable_object_namespace");
+  const entry = `${namespaces ? `import ${text(OBJECT_NAMESPACES)};\n` : ""}import { mailEntrypoint } from ${text(MAIL)};
 import * as user from ${main};
 export * from ${main};
 export default user.default;
-export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWaitUnheard(script)} });
+export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWaitUnheard(script)} }, user);
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
@@ -240,6 +255,8 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
       return wrappedBinding(SECRETS_STORE, binding);
     case "send_email":
       return wrappedBinding(SEND_EMAIL, binding);
+    case "durable_object_namespace":
+      return objectBinding(binding, text);
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type RequestedEvent,
   type WireBatch,
 } from "./inside/shared.ts";
-import type { EmailOutcome, InboundMail, QueueBatch } from "./port.ts";
+import type { EmailOutcome, InboundMail, QueueBatch, WorkerExports } from "./port.ts";
 
 /** The response of the mail entrypoint. */
 export type DispatchResult = Omit<EmailOutcome, "ended"> & {
@@ -38,8 +38,7 @@ interface DispatchClient {
   queue(id: string, batch: QueueBatch, wallMs: number): Promise<QueueResult | undefined>;
   /** Like scheduled(), for the tail handler; `items` is the JSON of TailBatch. */
   tail(id: string, items: string, wallMs: number): Promise<DispatchResult | undefined>;
-  /** Names of the handlers that the worker exports. */
-  handlers(wallMs: number): Promise<string[]>;
+  handlers(wallMs: number): Promise<WorkerExports>;
   close(): void;
 }
 
@@ -113,14 +112,9 @@ export function createDispatchClient({
       return exchange({ [DISPATCH_HEADER]: id, ...ask("tail") }, Buffer.from(items), wallMs, readOutcome);
     },
     async handlers(wallMs) {
-      const names = await exchange(
-        ask("handlers"),
-        NO_BODY,
-        wallMs,
-        (answer) => readJson<{ handlers: string[] }>(answer).handlers,
-      );
-      if (names === undefined) throw new Error(`no response within ${wallMs} ms`);
-      return names;
+      const exported = await exchange(ask("handlers"), NO_BODY, wallMs, (answer) => readJson<WorkerExports>(answer));
+      if (exported === undefined) throw new Error(`no response within ${wallMs} ms`);
+      return exported;
     },
     close: () => client.close(),
   };

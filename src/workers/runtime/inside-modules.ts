@@ -3,6 +3,13 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
+/** Sources of the services for Durable Objects; both import the shared module. */
+export interface ObjectSources {
+  objectCalls: string;
+  remoteObjects: string;
+  shared: string;
+}
+
 /** The code of `inside/`, ready for workerd. */
 export interface InsideModules {
   /** Modules that are added to the user's own, under names that a user is unlikely to choose. */
@@ -13,13 +20,19 @@ export interface InsideModules {
   internal: { name: string; source: string }[];
   /** The modules of the tail worker; the first is its main module. */
   tail: { name: string; source: string }[];
+  /** Modules of the services for Durable Objects. */
+  objects: ObjectSources;
 }
 
-const SHARED = "./__reelpost_shared.js";
+/** Names of the modules of the services for Durable Objects. */
+export const OBJECT_CALLS = "object-calls.js";
+export const REMOTE_OBJECTS = "remote-objects.js";
+export const SHARED = "./__reelpost_shared.js";
 const MESSAGE = "./__reelpost_message.js";
 const V8_VALUE = "./__reelpost_v8_value.js";
 const QUEUE_BATCH = "./__reelpost_queue_batch.js";
 const TAIL_EVENTS = "./__reelpost_tail_events.js";
+export const OBJECT_NAMESPACES = "./__reelpost_object_namespaces.js";
 export const MAIL = "./__reelpost_mail.js";
 const LISTENERS = "./__reelpost_listeners.js";
 export const SERVICE_WORKER = "./__reelpost_service_worker.js";
@@ -43,6 +56,7 @@ export function loadInsideModules(): InsideModules {
       { name: QUEUE_BATCH, source: importing(read("queue-batch")) },
       { name: TAIL_EVENTS, source: importing(read("tail-events")) },
       { name: MAIL, source: importing(read("mail-entry")) },
+      { name: OBJECT_NAMESPACES, source: read("object-namespaces") },
     ],
     forScripts: [
       { name: LISTENERS, source: importing(read("listeners")) },
@@ -63,6 +77,11 @@ export function loadInsideModules(): InsideModules {
       { name: "./tail.js", source: importing(read("tail")) },
       { name: SHARED, source: read("shared") },
     ],
+    objects: {
+      objectCalls: importing(read("object-calls")),
+      remoteObjects: importing(read("remote-objects")),
+      shared: read("shared"),
+    },
   };
 }
 
@@ -89,6 +108,9 @@ function readFolder(): Map<string, string> {
     "secrets-store",
     "analytics",
     "tail",
+    "object-calls",
+    "object-namespaces",
+    "remote-objects",
   ];
   if (PUBLISHED)
     return new Map(

@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import workerd from "workerd";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { workerErrors } from "../errors.ts";
+import { withLock } from "../objects/process-lock.ts";
 import type { Identity } from "./identities.ts";
 import { CONFIG_NAME, type RunFolder } from "./run-folders.ts";
 
@@ -18,6 +19,8 @@ interface LaunchOptions {
   identity?: Identity | undefined;
   /** Memory limit, enforced by the kernel with some headroom if prlimit (util-linux) is installed. */
   memoryMb?: number;
+  /** The folder of Durable Objects that the process inherits as OBJECTS_FD, and the file whose lock it holds. */
+  objects?: { fd: number | undefined; lock: string } | undefined;
 }
 
 export interface WorkerdProcess {
@@ -37,6 +40,10 @@ interface Exit {
 }
 
 const SETPRIV = "/usr/bin/setpriv";
+/** Paths of inherited descriptors only exist on Linux; elsewhere the folder is opened by its path. */
+export const objectsPath = (path: string): string =>
+  process.platform === "linux" ? `/proc/self/fd/${OBJECTS_FD}` : path;
+const OBJECTS_FD = 6;
 const PRLIMIT = "/usr/bin/prlimit";
 /**
  * RLIMIT_DATA counts private writable mappings whether used or not: V8 maps 512 MiB for code on startup. The rest is
@@ -69,21 +76,28 @@ export function createLauncher({ log }: { log: Log }): Launcher {
 
   return {
     confines: confined,
-    launch({ path, config }, sockets, { identity, memoryMb } = {}) {
+    launch({ path, config }, sockets, { identity, memoryMb, objects } = {}) {
       const serve = ["serve", "--control-fd=3", config === undefined ? CONFIG_NAME : `/proc/self/cwd/${CONFIG_NAME}`];
-      // The last two become file descriptors 4 and 5 (CONFIG_FD).
+      // The last three become file descriptors 4, 5 (CONFIG_FD) and 6 (OBJECTS_FD).
       const options = {
         cwd: path,
         env: { TZ: "UTC" },
-        stdio: ["ignore", "ignore", "pipe", "pipe", program ?? "ignore", config ?? "ignore"] as const,
+        stdio: [
+          "ignore",
+          "ignore",
+          "pipe",
+          "pipe",
+          program ?? "ignore",
+          config ?? "ignore",
+          objects?.fd ?? "ignore",
+        ] as const,
         detached: true,
       };
-      const child = confined
-        ? spawn(...bounded(memoryMb, [SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]), {
-            ...options,
-            stdio: [...options.stdio],
-          })
-        : spawn(workerd.default, serve, { ...options, stdio: [...options.stdio] });
+      const locked = (command: string[]) => (objects === undefined ? command : withLock(objects.lock, command));
+      const [command, ...args] = confined
+        ? bounded(memoryMb, locked([SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]))
+        : locked([workerd.default, ...serve]);
+      const child = spawn(command!, args, { ...options, stdio: [...options.stdio] });
       return watch(child, sockets, log);
     },
     close() {
@@ -104,12 +118,10 @@ function privileges(identity: Identity | undefined): string[] {
 }
 
 /** A fast allocation can exceed the limit between two watchdog samples, so the kernel enforces it too. */
-function bounded(memoryMb: number | undefined, command: string[]): [string, string[]] {
-  const [program, ...args] =
-    memoryMb === undefined || !existsSync(PRLIMIT)
-      ? command
-      : [PRLIMIT, `--data=${(memoryMb + MAPPED_MB) * 1024 * 1024}`, ...command];
-  return [program!, args];
+function bounded(memoryMb: number | undefined, command: string[]): string[] {
+  return memoryMb === undefined || !existsSync(PRLIMIT)
+    ? command
+    : [PRLIMIT, `--data=${(memoryMb + MAPPED_MB) * 1024 * 1024}`, ...command];
 }
 
 function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {

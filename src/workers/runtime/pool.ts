@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { UserError, messageOf, systemClock, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
+import type { ObjectStorage } from "../objects/storage.ts";
 import { hasNoCode } from "../scripts/script.ts";
 import { assetHeaders, type Site } from "./answer-headers.ts";
 import { directClient, type ClientOf } from "./client.ts";
@@ -14,6 +15,7 @@ import { createLauncher } from "./launch.ts";
 import type { IdRange } from "../../kernel/privileges.ts";
 import { createLiveMessages } from "./live-messages.ts";
 import type { Invocation, InvocationOutcome, WorkerRuntime } from "./port.ts";
+import { createObjectOwners } from "./object-owners.ts";
 import { createRunFolders } from "./run-folders.ts";
 import { withAssets } from "./service-calls/asset-calls.ts";
 import { createEntrypointLookup } from "./service-calls/entrypoint-lookup.ts";
@@ -46,6 +48,8 @@ export interface RuntimeOptions {
   uidRange?: IdRange | undefined;
   /** Parent folder of the process folders. Default: the system's temporary folder. */
   runFolder?: string | undefined;
+  /** Where Durable Objects are stored. Default: nowhere, so that a worker with Durable Objects cannot start. */
+  objects?: ObjectStorage | undefined;
   /** The site that serves a worker for the host of a request. Default: a host used only by that worker. */
   siteOf?(request: IncomingMessage, script: string): Site | undefined;
 }
@@ -68,6 +72,7 @@ export function createRuntime({
   concurrency = 64,
   client = directClient,
   siteOf = () => undefined,
+  objects,
   uidRange,
   runFolder,
 }: RuntimeOptions): WorkerRuntime {
@@ -90,6 +95,7 @@ export function createRuntime({
     services,
     messages,
     egress: createEgressCheck(egress),
+    objects: objects ?? NO_OBJECTS,
     limits: { ...DEFAULT_LIMITS, ...limits },
     concurrency,
     client,
@@ -99,6 +105,8 @@ export function createRuntime({
     },
     log,
   };
+  const owners = createObjectOwners(slots);
+  const { slotOf } = owners;
   let closed = false;
 
   const idleTimer = setInterval(
@@ -145,7 +153,7 @@ export function createRuntime({
 
   async function processOf(name: string): Promise<WorkerProcess | InvocationOutcome> {
     try {
-      const slot = slots.get(name);
+      const slot = slotOf(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
       if (hasNoCode(slot.script)) throw workerErrors.onlyAssets({ script: slot.script.name });
       return await slot.process();
@@ -186,6 +194,7 @@ export function createRuntime({
   }
 
   return {
+    objectStorage: objects,
     deploy: (script, { start = true } = {}) => {
       const key = script.key ?? script.name;
       return inTurn(key, async () => {
@@ -193,6 +202,7 @@ export function createRuntime({
         if (existing !== undefined && !hasNoCode(script)) return existing.swap(script);
         const slot = createSlot(script, { machinery, clock, log, beforeStart });
         slots.set(key, slot);
+        owners.claim(key);
         if (existing !== undefined) void dismiss(key, existing);
         if (!start || hasNoCode(script)) return;
         try {
@@ -251,14 +261,12 @@ export function createRuntime({
       return process;
     },
     async handlers(name) {
-      const slot = slots.get(name);
+      const slot = slotOf(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
-      return hasNoCode(slot.script) ? [] : (await slot.process()).handlers();
+      return hasNoCode(slot.script) ? { handlers: [], classes: [] } : (await slot.process()).handlers();
     },
-    entrypoint: withAssets(
-      createEntrypointLookup({ slotOf: (name) => slots.get(name), inTurn }),
-      (name) => slots.get(name)?.script,
-    ),
+    claimObjects: owners.claim,
+    entrypoint: withAssets(createEntrypointLookup({ slotOf, inTurn }), (name) => slotOf(name)?.script),
     upgrade(name, request, socket, head) {
       // Handles errors before and after the socket has a reader.
       socket.on("error", () => socket.destroy());
@@ -284,5 +292,9 @@ export function createRuntime({
 
 /** The remaining fields of the outcome if no process received the batch. */
 export const NOT_STARTED = { started: false, ackAll: false, acks: [], retries: [] };
+
+const NO_OBJECTS: Pick<ObjectStorage, "open"> = {
+  open: () => Promise.reject(new Error("this runtime does not store Durable Objects")),
+};
 
 const isIdle = (process: WorkerProcess) => process.busy === 0;

@@ -3,6 +3,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { BuiltMail, EmailSendResult } from "../ports.ts";
 import type { QueueMessage, QueueMetrics } from "../queues/port.ts";
 import type { QueueVerdict } from "./inside/shared.ts";
+import type { ObjectStorage } from "../objects/storage.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { Entrypoint } from "./service-calls/entrypoints.ts";
 
@@ -11,6 +12,8 @@ import type { Entrypoint } from "./service-calls/entrypoints.ts";
  * methods, `name` is that key.
  */
 export interface WorkerRuntime {
+  /** Where the processes store Durable Objects; absent if they cannot. */
+  readonly objectStorage?: ObjectStorage | undefined;
   /**
    * Makes `script` the running version of its name. Resolves once it responds; the old version completes its work.
    * Rejects with UserError (and keeps the old version running) if workerd rejects the code.
@@ -43,10 +46,14 @@ export interface WorkerRuntime {
    */
   tail(name: string, batch: TailBatch): Promise<InvocationOutcome>;
   /**
-   * Names of the handlers that the worker exports (`fetch`, `email`, `scheduled`, …), as listed by the API; starts the
-   * worker if it is not running.
+   * The exports of the worker; starts it if it is not running.
    */
-  handlers(name: string): Promise<string[]>;
+  handlers(name: string): Promise<WorkerExports>;
+  /**
+   * Among several versions of a worker with Durable Objects, this one runs from now on, and handles the calls for the
+   * others. A version that is deployed does so, too.
+   */
+  claimObjects(name: string): void;
   /**
    * Returns an entrypoint for calls from other workers. A process that was started without it is replaced. Throws
    * scriptMissing, entrypointMissing, tooManyEntrypoints.
@@ -60,6 +67,13 @@ export interface WorkerRuntime {
    */
   onInvocation(listener: (invocation: Invocation) => void): () => void;
   close(): Promise<void>;
+}
+
+export interface WorkerExports {
+  /** Names of the handlers (`fetch`, `email`, `scheduled`, …), as listed by the API. */
+  handlers: string[];
+  /** Names of the exported classes that can be Durable Objects. */
+  classes: string[];
 }
 
 /** One entrypoint of a running process. */

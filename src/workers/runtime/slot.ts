@@ -45,6 +45,9 @@ export function createSlot(
   let closed = false;
   let patience = new AbortController();
 
+  /** A process that must end for another one, which needs its Durable Objects, gets no new work. */
+  const usable = () => (current?.alive && !current.retired ? current : undefined);
+
   /**
    * The reservation made by beforeStart() is released only when the process has been adopted and is therefore counted.
    */
@@ -114,11 +117,10 @@ export function createSlot(
       return script;
     },
     get current() {
-      return current?.alive ? current : undefined;
+      return usable();
     },
     async process() {
-      if (current?.alive) return current;
-      return exclusively(async () => (current?.alive ? current : startCurrent()));
+      return usable() ?? exclusively(async () => usable() ?? startCurrent());
     },
     async swap(next) {
       endBackoff();

@@ -19,12 +19,20 @@ export interface TraceItem {
   diagnosticsChannelEvents?: { timestamp: number; channel: string; message: unknown }[];
   cpuTime?: number;
   truncated?: boolean;
+  executionModel?: string;
 }
 
 /** The header in which the hosted service sends a request id; here it carries the invocation id through the tail. */
 export const RAY_HEADER = "cf-ray";
 
+/** An event of a Durable Object: a request, a call, an alarm, or an event of a hibernating WebSocket. */
+export const isObjectEvent = ({ executionModel }: TraceItem): boolean => executionModel === "durableObject";
+
+/** A worker usually passes its own request, with its headers, to an object: that is another invocation. */
 export const invocationIdOf = (item: TraceItem): string | undefined =>
+  isObjectEvent(item) ? undefined : idInHeaders(item);
+
+const idInHeaders = (item: TraceItem): string | undefined =>
   item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
 
 const HANDLERS: RequestedEvent = "handlers";

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
+import type { ObjectStorage, OpenObjects } from "../objects/storage.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { Site } from "./answer-headers.ts";
 import { startBindingServer, type SocketServer } from "./binding-server.ts";
@@ -14,7 +15,7 @@ import { fetchEvent } from "./fetch-event.ts";
 import type { InsideModules } from "./inside-modules.ts";
 import { createInvocations } from "./invocations.ts";
 import type { Identities } from "./identities.ts";
-import type { Launcher, WorkerdProcess } from "./launch.ts";
+import { objectsPath, type Launcher, type WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
 import { createHttpPassthrough } from "./passthrough.ts";
 import type {
@@ -27,11 +28,14 @@ import type {
   QueueBatch,
   QueueOutcome,
   TailBatch,
+  WorkerExports,
 } from "./port.ts";
 import type { RunFolders } from "./run-folders.ts";
+import { OBJECTS_ENTRYPOINT } from "./remote-bindings.ts";
 import { DEFAULT_ENTRYPOINT, type Entrypoint } from "./service-calls/entrypoints.ts";
 import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
+import { isObjectEvent } from "./tail-items.ts";
 import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
 /** Shared by all worker processes of a server. */
@@ -43,6 +47,8 @@ export interface WorkerProcessDeps {
   services: BindingServices;
   messages: LiveMessages;
   egress: EgressCheck;
+  /** Where Durable Objects are stored. */
+  objects: Pick<ObjectStorage, "open">;
   limits: RuntimeLimits;
   /** Maximum number of messages that one process handles concurrently; further ones wait. */
   concurrency: number;
@@ -75,7 +81,7 @@ export interface WorkerProcess {
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   queue(batch: QueueBatch): Promise<QueueOutcome>;
   tail(batch: TailBatch): Promise<InvocationOutcome>;
-  handlers(): Promise<string[]>;
+  handlers(): Promise<WorkerExports>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Returns undefined if the process was started without it. */
   entrypoint(wanted: Entrypoint): EntrypointCalls | undefined;
@@ -87,6 +93,9 @@ export interface WorkerProcess {
 
 /** Connections that remain after draining are open WebSockets: they are closed. */
 const SIGTERM_PATIENCE_MS = 3000;
+
+/** How long work may continue after another process needs the Durable Objects: a deploy interrupts them briefly. */
+const HANDOVER_MS = 5000;
 
 /** A process starts to listen about 50 ms after its start, or a few seconds on a busy machine. */
 const STARTUP_MS = 15_000;
@@ -111,7 +120,11 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
   const socketNames: Sockets = {
     mail: "mail.sock",
     http: "http.sock",
-    services: [DEFAULT_ENTRYPOINT, ...(script.entrypoints ?? [])].map((entrypoint, i) => ({
+    services: [
+      DEFAULT_ENTRYPOINT,
+      ...(script.objects === undefined ? [] : [{ name: OBJECTS_ENTRYPOINT }]),
+      ...(script.entrypoints ?? []),
+    ].map((entrypoint, i) => ({
       address: `service${i}.sock`,
       entrypoint,
     })),
@@ -120,13 +133,15 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
   };
   const listening = [socketNames.mail, socketNames.http, ...socketNames.services.map(({ address }) => address)];
   const { identity, release: releaseIdentity } = identities.acquire(script.account);
+  let stopSoon = () => kill("exception", "Another process of the Worker took over its Durable Objects.");
+  const stored = await openObjects();
   const folder = createFolder();
   const servers: SocketServer[] = [];
   let workerd: WorkerdProcess | undefined;
   const onActivity = () => watch?.activity();
   let watch: ReturnType<typeof watchProcess> | undefined;
   try {
-    workerd = launcher.launch(folder, listening.length, { identity, memoryMb: limits.rssMb });
+    workerd = launcher.launch(folder, listening.length, { identity, memoryMb: limits.rssMb, objects: stored });
     const { pid } = workerd;
     // The top level of a module can loop too. It has a separate limit, because starting workerd also uses CPU time.
     const watched = { usage: () => readProcessUsage(pid), kill };
@@ -137,7 +152,10 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
         services,
         socket: folder.socket(socketNames.bindings),
         gid: identity?.gid,
-        onTail: invocations.tail,
+        onTail(items) {
+          for (const item of items) if (isObjectEvent(item)) countObjectEvent();
+          invocations.tail(items);
+        },
         onActivity,
         log,
       }),
@@ -162,6 +180,8 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
   } catch (err) {
     workerd?.kill("SIGKILL");
     watch?.stop();
+    // Its files stay in use until it has ended.
+    await workerd?.exited;
     release();
     throw death?.exception === undefined ? err : new Error(death.exception.message, { cause: err });
   }
@@ -204,6 +224,30 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
     for (const server of servers) server.close();
     folder.remove();
     releaseIdentity();
+    stored?.release();
+  }
+
+  /** The server starts no event of an object, such as an alarm or a message of a hibernating WebSocket. */
+  function countObjectEvent() {
+    lastUsed = performance.now();
+    watch?.begin().ended();
+  }
+
+  async function openObjects(): Promise<OpenObjects | undefined> {
+    const { objects, name, account } = script;
+    if (objects === undefined || objects.isTrial) return undefined;
+    try {
+      const opened = await machinery.objects.open({
+        worker: { account, name, objects },
+        user: identity,
+        onWanted: () => stopSoon(),
+      });
+      socketNames.objects = objectsPath(opened.path);
+      return opened;
+    } catch (err) {
+      releaseIdentity();
+      throw err;
+    }
   }
 
   function createFolder() {
@@ -211,6 +255,7 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
       return folders.create(generateConfig(script, inside, socketNames, limits.heapMb), identity);
     } catch (err) {
       releaseIdentity();
+      stored?.release();
       throw err;
     }
   }
@@ -269,7 +314,7 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
     }
   }
 
-  return {
+  const running: WorkerProcess = {
     pid,
     get busy() {
       return invocations.count + entrypoints.busy;
@@ -378,6 +423,8 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
       clearTimeout(impatient);
     },
   };
+  stopSoon = () => void running.stop(HANDOVER_MS);
+  return running;
 }
 
 /** Without an AI server, the binding is undefined. */

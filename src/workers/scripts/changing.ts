@@ -28,6 +28,7 @@ const ALL_TYPES = Object.keys({
   service: true,
   ai: true,
   secrets_store_secret: true,
+  durable_object_namespace: true,
   send_email: true,
   assets: true,
 } satisfies Record<Binding["type"], true>) as Binding["type"][];

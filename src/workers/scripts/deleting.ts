@@ -1,14 +1,21 @@
+import type { Kysely } from "kysely";
 import { workerErrors } from "../errors.ts";
 import { deleteDeployment, findDeployments } from "./deployments-table.ts";
 import type { ScriptsDeps } from "./deps.ts";
+import type { ObjectTables } from "../objects/schema.ts";
 import type { ScriptsTables } from "./schema.ts";
-import { deleteScript, findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
+import { deleteScript, findScript, updateScript, type ScriptRecord } from "./scripts-table.ts";
 import { announce } from "./deploying.ts";
 import { deleteVersion, findVersion, listVersions } from "./versions-table.ts";
 
 export async function removeScript(parts: ScriptsDeps, account: string, name: string): Promise<void> {
-  const id = await changing(parts, account, name, async (tx, script) => (await deleteScript(tx, script.id), script.id));
+  const id = await changing(parts, account, name, async (tx, script) => {
+    await deleteScript(tx, script.id);
+    await parts.durableObjects.deleteAll(tx, script.id);
+    return script.id;
+  });
   await announce(id, parts);
+  await parts.durableObjects.removeAll(id);
 }
 
 export function removeVersion(parts: ScriptsDeps, account: string, name: string, id: string): Promise<void> {
@@ -38,10 +45,10 @@ function changing<Result>(
   { db, serialize }: ScriptsDeps,
   account: string,
   name: string,
-  work: (tx: Tables, script: ScriptRecord) => Promise<Result>,
+  work: (tx: Kysely<ScriptsTables & ObjectTables>, script: ScriptRecord) => Promise<Result>,
 ): Promise<Result> {
   return serialize(account, name, () =>
-    db.transaction<ScriptsTables, Result>(async (tx) => {
+    db.transaction<ScriptsTables & ObjectTables, Result>(async (tx) => {
       const script = await findScript(tx, account, name);
       if (script === undefined) throw workerErrors.scriptMissing({ script: name });
       return work(tx, script);

@@ -24,7 +24,7 @@ export async function deployVersions(
   { versions, annotations = {} }: DeployRequest,
   by: Author,
 ): Promise<DeploymentRecord> {
-  const { db, clock, ids, limits, serialize } = parts;
+  const { db, clock, ids, limits, serialize, durableObjects } = parts;
   checkPercentages(versions, limits);
   return serialize(account, name, async () => {
     const id = ids.uuid();
@@ -42,6 +42,7 @@ export async function deployVersions(
         if (known.get(versionId)?.scriptId !== found.id)
           throw workerErrors.versionMissing({ version: versionId, script: name });
       }
+      await durableObjects.checkDeployment(found, [...known.values()]);
       const triggered = { "workers/triggered_by": "deployment", ...annotations };
       return writeDeployment(
         tx,

@@ -1,6 +1,7 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import type { Assets } from "../assets/store/assets.ts";
+import type { ScriptObjectsStore } from "../objects/script-objects.ts";
 import type { UploadLimits } from "./limits.ts";
 import type { LiveVersions } from "./live-versions.ts";
 import type { BindingTargets } from "./port.ts";
@@ -14,6 +15,8 @@ export interface ScriptsDeps {
   live: LiveVersions;
   targets: BindingTargets;
   assets: Assets;
+  /** Durable Objects. `objects` stores the modules. */
+  durableObjects: ScriptObjectsStore;
   clock: Clock;
   ids: Ids;
   log: Log;

@@ -16,6 +16,8 @@ interface Trial {
   /** Milliseconds until its first response. */
   startupMs: number;
   handlers: string[];
+  /** Names of the exported classes that can be Durable Objects. */
+  classes: string[];
   /** Call when the version was stored: its process serves requests or ends when idle. */
   keep(): void;
   /** Call when the version was not stored. */

@@ -12,6 +12,7 @@ import type {
   TailBatch,
 } from "../runtime/port.ts";
 import type { AssetsConfig } from "../assets/config.ts";
+import type { ObjectMigrations } from "../objects/port.ts";
 import type { Binding, WorkerModule } from "./script.ts";
 
 /**
@@ -154,6 +155,8 @@ export interface ScriptSettings {
   tailConsumers: { service: string; environment?: string }[];
   usageModel: string;
   placement: Record<string, unknown> | null;
+  /** The tag of the latest migration of its Durable Object classes; absent before the first one. */
+  migrationTag?: string;
 }
 
 /** The content of one upload. */
@@ -175,6 +178,8 @@ export interface Upload {
   annotations?: Annotations;
   settings?: Partial<ScriptSettings>;
   assets?: AssetSelection;
+  /** Migrations of its Durable Object classes. */
+  migrations?: ObjectMigrations;
 }
 
 /**

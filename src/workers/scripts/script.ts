@@ -1,4 +1,5 @@
 import type { AssetSite } from "../assets/site/site.ts";
+import type { ScriptObjects } from "../objects/port.ts";
 import type { Entrypoint } from "../runtime/service-calls/entrypoints.ts";
 
 /** A worker ready to run: uploaded by a deploy or built by `reelpost dev`. */
@@ -31,6 +32,8 @@ export interface WorkerScript {
   uploaded?: { at: Date; tag: string };
   /** Static assets, which are served without a process. */
   assets?: AssetSite;
+  /** Its Durable Object classes. */
+  objects?: ScriptObjects;
 }
 
 /** True if the worker consists of static assets only. */
@@ -63,6 +66,7 @@ export type Binding =
   | RateLimitBinding
   | ServiceBinding
   | SecretsStoreBinding
+  | DurableObjectBinding
   | { type: "analytics_engine"; name: string; dataset: string }
   | { type: "assets"; name: string }
   | { type: "ai"; name: string }
@@ -76,6 +80,17 @@ export interface ServiceBinding {
   entrypoint?: string;
   /** `ctx.props` of the entrypoint. */
   props?: Record<string, unknown>;
+}
+
+/** The namespace of a Durable Object class. */
+export interface DurableObjectBinding {
+  type: "durable_object_namespace";
+  name: string;
+  class_name: string;
+  /** The worker that exports the class, if it is another one. */
+  script_name?: string;
+  /** 32 hex digits, set by the server: it stays the same when the class is renamed. */
+  namespace_id?: string;
 }
 
 export interface RateLimitBinding {

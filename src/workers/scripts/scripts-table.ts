@@ -97,6 +97,7 @@ export const settingsOf = ({
   tailConsumers,
   usageModel,
   placement,
+  migrationTag,
 }: ScriptSettings): ScriptSettings => ({
   subdomainEnabled,
   previewsEnabled,
@@ -106,6 +107,7 @@ export const settingsOf = ({
   tailConsumers,
   usageModel,
   placement,
+  ...(migrationTag !== undefined && { migrationTag }),
 });
 
 function rowOf(script: ScriptRecord): ScriptsTables["worker_scripts"] {

@@ -14,6 +14,7 @@ import {
 } from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
 import { createLiveWorkers, type LiveOptions } from "../live/live.ts";
+import type { ScriptObjectsStore } from "../objects/script-objects.ts";
 import type { WorkerRuntime } from "../runtime/port.ts";
 import type { Author, BindingTargets, Upload } from "./port.ts";
 import type { WorkerScript } from "./script.ts";
@@ -44,7 +45,7 @@ export const everyTarget: BindingTargets = {
 };
 
 /**
- * Behaves as specified by the code text: `throws` does not start, `email` and `fetch` are handlers. A message is
+ * Behaves as specified by the code text: `throws` does not start, `email` and `fetch` are handlers, `class A` is exported. A message is
  * rejected with the version's id.
  */
 export function createFakeRuntime() {
@@ -92,8 +93,11 @@ export function createFakeRuntime() {
     async handlers(name) {
       const script = known.get(name);
       if (script === undefined) throw workerErrors.scriptMissing({ script: name });
-      return ["email", "fetch", "tail"].filter((handler) => codeOf(script).includes(handler));
+      const code = codeOf(script);
+      const classes = [...code.matchAll(/class (\w+)/g)].map(([, name]) => name!);
+      return { handlers: ["email", "fetch", "tail"].filter((handler) => code.includes(handler)), classes };
     },
+    claimObjects: () => {},
     upgrade: () => {},
     onInvocation: () => () => {},
     close: async () => {},
@@ -130,6 +134,7 @@ export async function openScriptsFixture(
     targets?: BindingTargets;
     live?: Partial<LiveOptions>;
     objects?: (objects: ObjectStore) => ObjectStore;
+    durableObjects?: (db: Db) => ScriptObjectsStore;
   } = {},
 ): Promise<ScriptsFixture> {
   const folder = mkdtempSync(join(tmpdir(), "scripts-"));
@@ -141,6 +146,7 @@ export async function openScriptsFixture(
   const events = createLocalEvents({ log: silentLog });
   scope.after(() => events.close());
   const build = (from: Db) => {
+    const own = options.durableObjects && { durableObjects: options.durableObjects(from) };
     const fake = createFakeRuntime();
     const live = createLiveWorkers({
       db: from,
@@ -149,6 +155,7 @@ export async function openScriptsFixture(
       events,
       runtime: fake.runtime,
       clock,
+      ...own,
       ...options.live,
     });
     scope.after(() => live.close());
@@ -160,6 +167,7 @@ export async function openScriptsFixture(
       live,
       targets: options.targets ?? everyTarget,
       clock,
+      ...own,
       ...(options.limits && { limits: options.limits }),
     });
     return { fake, live, scripts };

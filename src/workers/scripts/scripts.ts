@@ -37,6 +37,7 @@ import {
   updateScript,
   type ScriptRecord,
 } from "./scripts-table.ts";
+import { createScriptObjects, type ScriptObjectsStore } from "../objects/script-objects.ts";
 import { createSubdomains } from "./subdomains.ts";
 import { subdomainReader } from "./subdomains-table.ts";
 import { checkTailConsumers } from "./tail-consumers.ts";
@@ -55,6 +56,8 @@ export interface ScriptsOptions {
   targets: BindingTargets;
   /** Defaults to assets in the same stores. */
   assets?: Assets;
+  /** Default: Durable Objects in the same database, without stored files. */
+  durableObjects?: ScriptObjectsStore;
   /** The label of an account under the workers domain is initially derived from this name. */
   accountName?: (account: string) => Promise<string | undefined>;
   clock?: Clock;
@@ -84,7 +87,8 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
   });
   const serialize: ScriptsDeps["serialize"] = (account, name, change) => queue(`${account}/${name}`, change);
   const { assets = createAssets({ ...options, clock, ids }) } = options;
-  const parts: ScriptsDeps = { ...options, assets, clock, ids, log, limits, serialize };
+  const { durableObjects = createScriptObjects({ db, ids, log, storage: undefined }) } = options;
+  const parts: ScriptsDeps = { ...options, assets, durableObjects, clock, ids, log, limits, serialize };
   const tables = db.tables<ScriptsTables>();
   const read = scriptReader(tables);
   const make = createVersionBuilder(parts);

@@ -47,6 +47,7 @@ export function planUpload(
     compatibilityDate,
     compatibilityFlags: checkFlags(upload.compatibilityFlags, limits),
     ...(upload.limits !== undefined && { limits: upload.limits }),
+    ...(upload.migrations !== undefined && { migrations: upload.migrations }),
     annotations: { "workers/triggered_by": deploy === undefined ? "version_upload" : "upload", ...upload.annotations },
     ...(deploy !== undefined && { deploy }),
   };

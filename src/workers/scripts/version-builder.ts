@@ -9,6 +9,9 @@ import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Author, ScriptSettings, UploadedModule, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { VersionAssets } from "../assets/store/version-assets-table.ts";
+import { checkExportedClasses, type ObjectPlan } from "../objects/plan.ts";
+import type { ObjectMigrations } from "../objects/port.ts";
+import type { ObjectTables } from "../objects/schema.ts";
 import { addScript } from "./new-script.ts";
 import { findScript, updateScript, type ScriptRecord } from "./scripts-table.ts";
 import {
@@ -39,6 +42,7 @@ export interface VersionContent extends Pick<
 > {
   modules: UploadedModule[];
   assets?: VersionAssets;
+  migrations?: ObjectMigrations;
   /** If set, the version goes live immediately, with these annotations of the deployment. */
   deploy?: Annotations;
 }
@@ -68,7 +72,19 @@ const ATTEMPTS = 10;
  * leaves the worker unchanged; modules without a version are swept.
  */
 export function createVersionBuilder(parts: ScriptsDeps) {
-  const { db, objects, secrets, live, targets, assets: assetStore, clock, ids, limits, serialize } = parts;
+  const {
+    db,
+    objects,
+    secrets,
+    live,
+    targets,
+    assets: assetStore,
+    durableObjects,
+    clock,
+    ids,
+    limits,
+    serialize,
+  } = parts;
   const tables = db.tables<ScriptsTables>();
 
   async function baseOf({ account, name, create }: VersionRequest, newId: string): Promise<Base> {
@@ -92,11 +108,11 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     base: Base,
     version: VersionRecord,
     modules: ModuleRecord[],
-    { assets, deploy }: Pick<VersionContent, "assets" | "deploy">,
+    { assets, deploy, plan }: Pick<VersionContent, "assets" | "deploy"> & { plan: ObjectPlan },
   ): Promise<Made | undefined> {
     const { account, name } = request;
     return db
-      .transaction<ScriptsTables, Made | undefined>(async (tx) => {
+      .transaction<ScriptsTables & ObjectTables, Made | undefined>(async (tx) => {
         const current = await findScript(tx, account, name);
         if (
           current?.id !== base.script?.id ||
@@ -109,12 +125,14 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         const script: ScriptRecord = {
           ...before,
           ...request.settings,
+          ...(plan.tag !== undefined && { migrationTag: plan.tag }),
           modifiedAt: version.createdAt,
           versionCount: version.number,
           latestVersionId: version.id,
         };
         await updateScript(tx, script);
         await insertVersion(tx, version, modules);
+        await durableObjects.apply(tx, script, plan, version.createdAt);
         if (assets !== undefined) await assetStore.attach(tx, version, assets);
         if (deploy === undefined) {
           await pruneVersions(tx, script.id, script.versionCount - limits.keptVersions);
@@ -141,18 +159,44 @@ export function createVersionBuilder(parts: ScriptsDeps) {
   }
 
   /** Resolves with undefined if another process was faster. */
-  async function attempt(request: VersionRequest, newId: string, written: ModuleRecord[]): Promise<Made | undefined> {
+  async function attempt(
+    request: VersionRequest,
+    newId: string,
+    written: ModuleRecord[],
+  ): Promise<(Made & { plan: ObjectPlan }) | undefined> {
     const base = await baseOf(request, newId);
-    const { modules, deploy, assets, ...content } = await request.plan(base);
+    const { modules, deploy, assets, migrations, ...planned } = await request.plan(base);
+    const { plan, bindings } = await durableObjects.plan({
+      scriptId: base.scriptId,
+      account: request.account,
+      script: request.name,
+      tag: base.script?.migrationTag ?? "",
+      bindings: planned.bindings,
+      migrations,
+      deploys: deploy !== undefined,
+    });
+    const content = { ...planned, bindings };
     await checkTargets(content.bindings, request, targets);
     await checkTailConsumers(tables, request, request.settings?.tailConsumers);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };
     const opened = assets && (await assetStore.open({ ...identity, ...content }, assets));
     const trial = await live.startTrial(
-      workerScriptOf({ ...identity, ...content }, { name: request.name, modules, secrets, assets: opened?.site }),
+      workerScriptOf(
+        { ...identity, ...content },
+        {
+          name: request.name,
+          modules,
+          secrets,
+          assets: opened?.site,
+          ...(plan.namespaces.length > 0 && {
+            objects: { owner: base.scriptId, namespaces: plan.namespaces, isTrial: true },
+          }),
+        },
+      ),
     );
     let kept = false;
     try {
+      checkExportedClasses(plan, trial.classes);
       const records = await storeModules(modules, [...base.modules, ...written], { objects, ids });
       written.push(...records.filter(({ objectKey }) => !base.modules.some((known) => known.objectKey === objectKey)));
       const version: VersionRecord = {
@@ -169,9 +213,10 @@ export function createVersionBuilder(parts: ScriptsDeps) {
       const made = await commit(request, base, version, records, {
         ...(assets !== undefined && { assets }),
         ...(deploy !== undefined && { deploy }),
+        plan,
       });
       kept = made !== undefined;
-      return made;
+      return made && { ...made, plan };
     } finally {
       if (kept) trial.keep();
       else trial.drop();
@@ -187,6 +232,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         if (made === undefined) continue;
         if (made.deployment !== undefined || request.settings?.tailConsumers !== undefined)
           await announce(made.script.id, parts);
+        await durableObjects.removeDeleted(made.script.id, made.plan);
         return made;
       }
       throw workerErrors.tooManyDeploys({ limit: ATTEMPTS, script: request.name });
@@ -203,7 +249,7 @@ function etagOf(
     compatibilityDate,
     compatibilityFlags,
     limits,
-  }: Omit<VersionContent, "modules" | "assets" | "deploy">,
+  }: Omit<VersionContent, "modules" | "assets" | "deploy" | "migrations">,
   modules: ModuleRecord[],
   assets: VersionAssets | undefined,
 ): string {

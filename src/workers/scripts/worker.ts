@@ -1,3 +1,5 @@
+import type { ScriptObjects } from "../objects/port.ts";
+import type { ScriptObjectsStore } from "../objects/script-objects.ts";
 import type { Db, ObjectStore, Secrets } from "../../store/index.ts";
 import type { AssetSite } from "../assets/site/site.ts";
 import type { Assets } from "../assets/store/assets.ts";
@@ -37,7 +39,14 @@ export function workerScriptOf(
     modules,
     secrets,
     assets,
-  }: { name: string; modules: UploadedModule[]; secrets: Secrets; assets?: AssetSite | undefined },
+    objects,
+  }: {
+    name: string;
+    modules: UploadedModule[];
+    secrets: Secrets;
+    assets?: AssetSite | undefined;
+    objects?: ScriptObjects | undefined;
+  },
 ): WorkerScript {
   const sourceMap = mapOf(version.main, modules);
   return {
@@ -57,13 +66,26 @@ export function workerScriptOf(
     ...(version.limits !== undefined && { limits: version.limits }),
     uploaded: { at: new Date(version.createdAt), tag: version.annotations["workers/tag"] ?? "" },
     ...(assets !== undefined && { assets }),
+    ...(objects !== undefined && { objects }),
   };
 }
 
 /** Reads a stored version. Throws versionMissing. */
 export async function loadWorker(
   id: string,
-  { db, objects, secrets, assets }: { db: Db; objects: ObjectStore; secrets: Secrets; assets: Assets },
+  {
+    db,
+    objects,
+    secrets,
+    assets,
+    durableObjects,
+  }: {
+    db: Db;
+    objects: ObjectStore;
+    secrets: Secrets;
+    assets: Assets;
+    durableObjects: Pick<ScriptObjectsStore, "of">;
+  },
 ): Promise<{ worker: WorkerScript; size: number }> {
   const tables = db.tables<ScriptsTables>();
   const version = await findVersion(tables, id);
@@ -73,8 +95,12 @@ export async function loadWorker(
   const modules = await readModules(await listModules(tables, id), objects);
   const own = version.hasAssets ? await assets.findByVersion(id) : undefined;
   const opened = own && (await assets.open(version, own));
+  const { bindings, objects: stored } = await durableObjects.of(version);
   return {
-    worker: workerScriptOf(version, { name: script.name, modules, secrets, assets: opened?.site }),
+    worker: workerScriptOf(
+      { ...version, bindings },
+      { name: script.name, modules, secrets, assets: opened?.site, objects: stored },
+    ),
     size: version.size + (opened?.weight ?? 0),
   };
 }

@@ -1,5 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { queueLimits, RATE_LIMIT_NAMESPACE, type Binding, type InheritedBinding } from "../../../workers/index.ts";
+import {
+  objectLimits,
+  queueLimits,
+  RATE_LIMIT_NAMESPACE,
+  type Binding,
+  type InheritedBinding,
+} from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const addresses = z.array(z.string()).nullish();
@@ -64,6 +70,19 @@ const FIELDS = {
     .object({ store_id: z.string().min(1), secret_name: z.string().min(1) })
     .transform((fields) => ({ type: "secrets_store_secret" as const, ...fields })),
   ai: z.object({}).transform(() => ({ type: "ai" as const })),
+  durable_object_namespace: z
+    .object({
+      class_name: z.string().min(1).max(objectLimits.className).nullish(),
+      script_name: z.string().min(1).nullish(),
+      environment: z.literal("production").nullish(),
+      namespace_id: z.string().nullish(),
+    })
+    .refine(({ class_name }) => typeof class_name === "string", { path: ["class_name"] })
+    .transform(({ class_name, script_name }) => ({
+      type: "durable_object_namespace" as const,
+      class_name: class_name!,
+      ...given({ script_name }),
+    })),
   assets: z.object({}).transform(() => ({ type: "assets" as const })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z

@@ -1,4 +1,11 @@
-import type { AssetUploads, Script, Scripts, Version, WorkerRouting } from "../../../workers/index.ts";
+import type {
+  AssetUploads,
+  ObjectNamespaces,
+  Script,
+  Scripts,
+  Version,
+  WorkerRouting,
+} from "../../../workers/index.ts";
 import { workerErrors } from "../../../workers/index.ts";
 import type { PageRequest, Page } from "../../../kernel/index.ts";
 import { workerRouteErrors } from "./errors.ts";
@@ -9,6 +16,7 @@ export interface WorkerRoutesDeps {
   routing: Pick<WorkerRouting, "routes" | "domains">;
   /** False if AI bindings are undefined. Default true. */
   offersAi?: boolean;
+  objectNamespaces: ObjectNamespaces;
   /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }

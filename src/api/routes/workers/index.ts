@@ -4,7 +4,7 @@ import { assetRoutes } from "./assets.ts";
 import { contentRoutes } from "./content.ts";
 import { domainRoutes } from "./domains.ts";
 import { deploymentRoutes } from "./deployments.ts";
-import { unsupportedRoutes } from "./not-offered.ts";
+import { durableObjectRoutes } from "./durable-objects.ts";
 import { recordRoutes } from "./records.ts";
 import { recordVersionRoutes } from "./record-versions.ts";
 import { routeRoutes } from "./routes.ts";
@@ -32,5 +32,5 @@ export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...recordVersionRoutes(deps),
   ...routeRoutes(deps),
   ...domainRoutes(deps),
-  ...unsupportedRoutes(),
+  ...durableObjectRoutes(deps),
 ];

@@ -3,6 +3,7 @@ import { MAX_TAIL_CONSUMERS, type ScriptSettings, type Upload, type Version } fr
 import { assetFields } from "./asset-fields.ts";
 import { BINDING_TYPES, readBindings, sentBindings, type ReadOptions } from "./bindings.ts";
 import { workerRouteErrors } from "./errors.ts";
+import { migrationsPartOf, sentMigrations } from "./migrations.ts";
 import { observability, placement } from "./setting-fields.ts";
 
 const annotations = z.record(z.string(), z.unknown());
@@ -31,6 +32,7 @@ export const versionFields = {
   compatibility_flags: z.array(z.string()).nullish(),
   limits: z.object({ cpu_ms: z.number().int().positive().nullish() }).nullish(),
   annotations: annotations.nullish(),
+  migrations: sentMigrations.nullish(),
 };
 
 /**
@@ -38,7 +40,6 @@ export const versionFields = {
  * change the worker's behaviour.
  */
 export const unsupportedFields = {
-  migrations: z.unknown().optional(),
   exports: z.unknown().optional(),
   containers: z.unknown().optional(),
 };
@@ -65,6 +66,11 @@ export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMet
   rejectUnsupported(check(uploadMetadata, value, part));
 export function readSettingsPatch(value: unknown, part = "settings"): SettingsPatch {
   const patch = rejectUnsupported(check(settingsPatch, value, part));
+  if (!isEmpty(patch.migrations))
+    throw workerRouteErrors.notOffered({
+      what: "Migrations without an upload (`migrations`)",
+      fix: "Upload a new version with them.",
+    });
   if (!isEmpty(patch.assets))
     throw workerRouteErrors.notOffered({
       what: "Settings of static assets (`assets`)",
@@ -86,17 +92,15 @@ export function rejectUnsupported<Fields extends { [Name in keyof typeof unsuppo
   fields: Fields,
 ): Fields {
   const fix = "Remove them from the configuration.";
-  if (!isEmpty(fields.migrations)) throw workerRouteErrors.notOffered({ what: "Durable Objects (`migrations`)", fix });
   if (!isEmpty(fields.exports)) throw workerRouteErrors.notOffered({ what: "Declared exports (`exports`)", fix });
   if (!isEmpty(fields.containers)) throw workerRouteErrors.notOffered({ what: "Containers (`containers`)", fix });
   return fields;
 }
 
-/** Empty: null, "", [], {}, and containers of empty values. A migrations tag without migrations counts as empty. */
+/** Empty: null, "", [], {}, and containers of empty values. */
 const isEmpty = (value: unknown): boolean => {
   if (value === undefined || value === null || value === "") return true;
-  if (typeof value !== "object") return false;
-  return Object.entries(value).every(([name, each]) => name === "new_tag" || name === "old_tag" || isEmpty(each));
+  return typeof value === "object" && Object.values(value).every(isEmpty);
 };
 
 /** Throws unknownBinding, badBinding, badMetadata. */
@@ -104,7 +108,7 @@ export function versionPartOf(
   metadata: Partial<Pick<UploadMetadata, keyof typeof versionFields>>,
   options: ReadOptions,
 ): Pick<Upload, "bindings" | "keepBindings" | "compatibilityFlags"> &
-  Partial<Pick<Upload, "compatibilityDate" | "limits" | "annotations">> {
+  Partial<Pick<Upload, "compatibilityDate" | "limits" | "annotations" | "migrations">> {
   const { bindings, keep_bindings, compatibility_date, compatibility_flags, limits } = metadata;
   return {
     bindings: readBindings(bindings ?? [], options),
@@ -113,6 +117,7 @@ export function versionPartOf(
     compatibilityFlags: compatibility_flags ?? [],
     ...(typeof compatibility_date === "string" && { compatibilityDate: compatibility_date }),
     ...(typeof limits?.cpu_ms === "number" && { limits: { cpuMs: limits.cpu_ms } }),
+    ...migrationsPartOf(metadata.migrations),
     ...(metadata.annotations && { annotations: readAnnotations(metadata.annotations) }),
   };
 }

@@ -79,7 +79,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
   ),
 
-  // Lists what depends on a worker. Always empty, because nothing on this server can bind to workers.
+  // Lists what depends on a worker: only bindings to its Durable Objects are known.
   route(
     {
       id: "worker-get-references",
@@ -89,10 +89,10 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: z.record(z.string(), z.unknown()),
     },
-    async () =>
+    async ({ params }) =>
       answer({
         services: { incoming: [], outgoing: [], pages_function: false },
-        durable_objects: [],
+        durable_objects: objectReferences((await scripts.list(params.account_id!)).items, params.script_name!),
         dispatch_outbounds: [],
       }),
   ),
@@ -120,6 +120,23 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
   ),
 ];
+
+/** Bindings of other workers to the Durable Objects of this one. */
+const objectReferences = (all: Script[], name: string) =>
+  all.flatMap(({ name: service, latest }) =>
+    (latest?.bindings ?? []).flatMap((binding) =>
+      binding.type === "durable_object_namespace" && binding.script_name === name
+        ? [
+            {
+              service,
+              environment: "production",
+              durable_object_namespace_id: binding.namespace_id,
+              durable_object_namespace_name: `${name}_${binding.class_name}`,
+            },
+          ]
+        : [],
+    ),
+  );
 
 function shownEnvironment(script: Script) {
   const { latest } = script;

@@ -39,6 +39,7 @@ export function shownScript({ latest, live: _live, ...script }: Script) {
     observability: shownObservability(script.observability),
     tail_consumers: script.tailConsumers,
     ...shownPlacement(script.placement),
+    ...(script.migrationTag !== undefined && { migration_tag: script.migrationTag }),
     ...(latest !== undefined && { etag: latest.etag, last_deployed_from: latest.author.source, ...shownDate(latest) }),
   };
 }

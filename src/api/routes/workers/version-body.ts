@@ -51,7 +51,7 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
   rejectUnsupported(patch);
   const same = uploadLike(latest, modules);
   const main = patch.main_module ?? same.main;
-  const { compatibilityDate, compatibilityFlags, limits, annotations } = versionPartOf(
+  const { compatibilityDate, compatibilityFlags, limits, annotations, migrations } = versionPartOf(
     { ...patch, bindings: [] },
     { part: PART },
   );
@@ -64,6 +64,7 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
     ...(patch.compatibility_flags !== undefined && { compatibilityFlags }),
     ...(limits !== undefined && { limits }),
     ...(annotations !== undefined && { annotations }),
+    ...(migrations !== undefined && { migrations }),
     ...readAssetFields(patch, PART),
   };
 }

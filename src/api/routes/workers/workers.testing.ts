@@ -8,11 +8,14 @@ import {
   assetMigrations,
   createAssets,
   createLiveWorkers,
+  createObjectNamespaces,
   createRuntime,
+  createScriptObjects,
   createScripts,
   createWorkerRouting,
   devEgress,
   routingMigrations,
+  openObjectStorage,
   scriptsMigrations,
   type BindingTargets,
   type RoutingZone,
@@ -56,6 +59,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   const secrets = createSecrets({ keys: [randomBytes(32)] });
   const events = createLocalEvents({ log: silentLog });
   scope.after(() => events.close());
+  const storage = openObjectStorage(folder, { clock: systemClock, log: silentLog });
   const noService = { handle: () => Promise.reject(new Error("no storage in this test")) };
   const runtime = createRuntime({
     services: {
@@ -72,13 +76,24 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
       sendEmail: noService,
     },
     egress: devEgress(),
+    objects: storage,
     ids: randomIds,
     log: silentLog,
   });
   scope.after(() => runtime.close());
-  const live = createLiveWorkers({ db, objects, secrets, events, runtime });
+  const durableObjects = createScriptObjects({ db, ids: randomIds, log: silentLog, storage });
+  const live = createLiveWorkers({ db, objects, secrets, events, runtime, durableObjects });
   scope.after(() => live.close());
-  const scripts = createScripts({ db, objects, secrets, events, live, targets, accountName: async () => "Acme" });
+  const scripts = createScripts({
+    db,
+    objects,
+    secrets,
+    events,
+    live,
+    targets,
+    durableObjects,
+    accountName: async () => "Acme",
+  });
   const assets = createAssets({ db, objects, secrets, clock: systemClock, ids: randomIds });
   const routing = createWorkerRouting({
     db,
@@ -96,11 +111,13 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
     log: silentLog,
   });
   scope.after(() => routing.close());
+  const objectNamespaces = createObjectNamespaces({ db, storage });
   const api = await startApi(scope, {
     routes: workerRoutes({
       scripts,
       assets,
       routing,
+      objectNamespaces,
       urlOf: (label, script) => `http://${script}.${label}.workers.test`,
     }),
   });

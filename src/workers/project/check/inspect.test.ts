@@ -69,6 +69,12 @@ src/note.ts:1:114: warning: Binding not found: the code reads env.API_TOKEN, but
   );
 });
 
+test("an undeclared Durable Object namespace is recognized by its methods", async (t) => {
+  const source = `export default { fetch: (request: any, env: any) => env.CHAT_ROOM.getByName("a").fetch(request) };`;
+  const { report } = await inspect(t, { ...TYPES, "src/index.ts": source });
+  assert.match(report, /"durable_objects": \{ "bindings": \[\{ "name": "CHAT_ROOM", "class_name": "ChatRoom" \}\] \}/);
+});
+
 test("the explanation of an exception for a missing binding includes its name", async (t) => {
   const { project, unknownBindings } = await inspect(
     t,

@@ -65,9 +65,11 @@ type Field =
   | "r2_buckets"
   | "d1_databases"
   | "queues"
+  | "durable_objects"
   | "analytics_engine_datasets";
 const METHODS: [field: Field, methods: RegExp][] = [
   ["queues", /^sendBatch$/],
+  ["durable_objects", /^(idFromName|idFromString|newUniqueId|getByName|jurisdiction)$/],
   ["send_email", /^send$/],
   ["stream", /^(upload|createDirectUpload|video|videos|watermarks)$/],
   ["d1_databases", /^(prepare|batch|exec|dump|withSession)$/],
@@ -76,11 +78,11 @@ const METHODS: [field: Field, methods: RegExp][] = [
   ["kv_namespaces", /^(getWithMetadata|get|put|list|delete)$/],
 ];
 
+/** Fields whose bindings are in a list with this name. */
+const LISTS: Partial<Record<Field, string>> = { queues: "producers", durable_objects: "bindings" };
+
 /** Methods of bindings that are not supported. */
-const UNSUPPORTED_METHODS: [product: string, methods: RegExp][] = [
-  ["Durable Objects", /^(idFromName|idFromString|newUniqueId|getByName)$/],
-  ["Vectorize", /^(upsert|query|getByIds)$/],
-];
+const UNSUPPORTED_METHODS: [product: string, methods: RegExp][] = [["Vectorize", /^(upsert|query|getByIds)$/]];
 
 function snippetFor(project: Project, name: string, members: readonly string[]): string {
   const product = UNSUPPORTED_METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];
@@ -103,12 +105,22 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
     d1_databases: { binding: name, database_id: id },
     analytics_engine_datasets: { binding: name, dataset: id },
     queues: { binding: name, queue: id },
+    durable_objects: { name, class_name: classNameOf(name) },
   };
   const pairs = Object.entries(entries[field]);
   const single = field === "stream";
+  const list = LISTS[field];
   if (isToml)
-    return `add to ${file}:\n${single ? `[${field}]` : `[[${field === "queues" ? "queues.producers" : field}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+    return `add to ${file}:\n${single ? `[${field}]` : `[[${list === undefined ? field : `${field}.${list}`}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
   const object = `{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }`;
-  if (field === "queues") return `add to ${file}:\n"queues": { "producers": [${object}] }`;
+  if (list !== undefined) return `add to ${file}:\n"${field}": { "${list}": [${object}] }`;
   return `add to ${file}:\n"${field}": ${single ? object : `[${object}]`}`;
 }
+
+/** CHAT_ROOM -> ChatRoom. */
+const classNameOf = (name: string) =>
+  name
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");

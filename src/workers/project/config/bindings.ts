@@ -58,6 +58,12 @@ export function makeBindings(
       const local = secrets.find((secret) => secret.name === name)?.value;
       return { type: "secrets_store_secret", name, store_id, secret_name, ...(local !== undefined && { local }) };
     }),
+    ...(fields.durable_objects?.bindings ?? []).map(({ name, class_name, script_name }): Binding => ({
+      type: "durable_object_namespace",
+      name,
+      class_name,
+      ...(script_name !== undefined && script_name !== workerName && { script_name }),
+    })),
     ...(fields.analytics_engine_datasets ?? []).map(({ binding: name, dataset = name }): Binding => ({
       type: "analytics_engine",
       name,

@@ -12,6 +12,7 @@ import { NEWEST_COMPATIBILITY_DATE, isoDate, classifyCompatibilityDate } from ".
 import { type EnvironmentView, isEmpty } from "./environment.ts";
 import { checkAssets } from "./assets.ts";
 import { checkRoutes } from "./routes.ts";
+import { checkDurableObjects } from "./durable-objects.ts";
 import { checkUnsupported } from "./missing-bindings.ts";
 
 /**
@@ -32,6 +33,7 @@ export function checkAcrossFields(
     ...checkRoutes(document, view),
     ...checkUniqueNames(document, view),
     ...checkConsumers(document, view),
+    ...checkDurableObjects(document, view, purpose),
     ...checkWithoutEffect(document, view, purpose),
   ];
 }
@@ -93,6 +95,7 @@ const NAMED_LISTS: [list: string[], key: string][] = [
   [["ratelimits"], "name"],
   [["services"], "binding"],
   [["secrets_store_secrets"], "binding"],
+  [["durable_objects", "bindings"], "name"],
   [["analytics_engine_datasets"], "binding"],
   [["kv_namespaces"], "binding"],
   [["r2_buckets"], "binding"],

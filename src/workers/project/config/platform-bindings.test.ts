@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createManualClock } from "../../../kernel/clock.ts";
 import { messageOf } from "../../../kernel/errors.ts";
+import { localObjects } from "../../objects/local.ts";
 import type { Binding } from "../../scripts/script.ts";
 import { generateTypes } from "../types/generate.ts";
 import { readProject } from "./read.ts";
@@ -56,6 +57,22 @@ const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
     ["API: Fetcher;", "ADMIN: Fetcher;"],
   ],
   [{ tail_consumers: [{ service: "logs", environment: "production" }, { service: "logs" }] }, [], []],
+  [
+    {
+      durable_objects: {
+        bindings: [
+          { name: "COUNTER", class_name: "Counter" },
+          { name: "OTHER", class_name: "Room", script_name: "rooms" },
+        ],
+      },
+      migrations: [{ tag: "v1", new_sqlite_classes: ["Counter"] }],
+    },
+    [
+      { type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" },
+      { type: "durable_object_namespace", name: "OTHER", class_name: "Room", script_name: "rooms" },
+    ],
+    ['COUNTER: DurableObjectNamespace<import("./src/index").Counter>;', "OTHER: DurableObjectNamespace;"],
+  ],
 ];
 
 for (const [fields, bindings, types] of FIELDS)
@@ -107,12 +124,43 @@ test("routes: patterns and custom domains", async (t) => {
   assert.equal((await read(t, {})).deploy.routes, undefined);
 });
 
+test("a Durable Object class without a migration is a warning in development", async (t) => {
+  const project = await read(t, { durable_objects: { bindings: [{ name: "C", class_name: "Counter" }] } });
+  assert.deepEqual(
+    project.warnings.map(({ message }) => message),
+    ['no entry of "migrations" creates the class "Counter"'],
+  );
+  const { namespaces } = localObjects(project)!;
+  assert.deepEqual(
+    namespaces.map(({ className, sqlite }) => [className, sqlite]),
+    [["Counter", false]],
+  );
+});
+
 /** Invalid fields, and the expected error messages. */
 const REFUSED: [fields: object, message: RegExp][] = [
   [{ tail_consumers: [{ service: "a b" }] }, /"tail_consumers\[0\].service" is not a worker name/],
   [{ routes: ["a.example/*.jpg"] }, /route pattern "a.example\/\*.jpg" is invalid: a wildcard in the path/],
   [{ routes: [{ pattern: "*.a.example", custom_domain: true }] }, /custom domain "\*.a.example" is not a host name/],
   [{ secrets_store_secrets: [{ binding: "A", store_id: "s" }] }, /secret_name/],
+  [
+    {
+      migrations: [
+        { tag: "v1", new_classes: ["A"] },
+        { tag: "v1", deleted_classes: ["A"] },
+      ],
+    },
+    /two entries of "migrations" have the tag "v1"/,
+  ],
+  [
+    { migrations: [{ tag: "v1", transferred_classes: [{ from: "A", from_script: "w", to: "A" }] }] },
+    /"migrations\[0\].transferred_classes" is not supported[^]*reelpost cannot transfer classes/,
+  ],
+  [
+    { exports: { A: { type: "durable-object", storage: "sqlite" } } },
+    /"exports" declares the Durable Object class "A"/,
+  ],
+  [{ durable_objects: { bindings: [{ name: "A", class_name: "no class" }] } }, /is not the name of an exported class/],
   [{ version_metadata: { binding: "no name" } }, /"version_metadata.binding" is not a JavaScript name/],
   [{ version_metadata: { binding: "A" }, vars: { A: "a" } }, /duplicate name "A"/],
   [

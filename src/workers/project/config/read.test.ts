@@ -101,6 +101,7 @@ test("a file with every field becomes a project", async (t) => {
     unnamedResources: [{ binding: "Own_DB", name: undefined }],
     queueConsumers: [],
     tailConsumers: [],
+    objectMigrations: [],
     missingBindings: [],
     requiredSecrets: [],
     localSecrets: ["TOKEN", "OTHER"],
@@ -156,7 +157,7 @@ test("reports all errors of a file together, with position and fix", async (t) =
   "kv_namespace": [],
   "r2_buckets": { "binding": "B" },
   "d1_databases": [{ "binding": "DB", "database_id": "" }],
-  "durable_objects": { "bindings": [{ "name": "DO", "class_name": "Do" }] },
+  "hyperdrive": [{ "binding": "DO", "id": "i" }],
   "vectorize": [{ "binding": "V", "index_name": "v" }],
   "vars": { "DB": 1 },
   "limits": { "cpu_ms": -5 },
@@ -205,7 +206,7 @@ wrangler.jsonc:14:17: error: "r2_buckets" should be a list: [ … ], but is an o
 wrangler.jsonc:15:33: error: duplicate name "DB": "vars.DB" on line 18 already uses it
   fix: give every variable and binding a unique name: the code reads them all from env
 wrangler.jsonc:15:54: error: "d1_databases[0].database_id" is too short
-wrangler.jsonc:16:3: warning: "durable_objects": reelpost does not support Durable Objects: env.DO is undefined
+wrangler.jsonc:16:3: warning: "hyperdrive": reelpost does not support Hyperdrive: env.DO is undefined
   fix: to deploy the worker, remove it or use --allow-missing-bindings
 wrangler.jsonc:17:3: warning: "vectorize": reelpost does not support Vectorize: env.V is undefined
   fix: to deploy the worker, remove it or use --allow-missing-bindings

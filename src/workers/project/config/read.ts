@@ -102,6 +102,7 @@ export async function readProject({
     unnamedResources: unnamedResources(fields),
     queueConsumers: makeConsumers(fields),
     tailConsumers: makeTailConsumers(fields),
+    objectMigrations: fields.migrations ?? [],
     missingBindings: findMissingBindings(view),
     requiredSecrets: fields.secrets?.required ?? [],
     localSecrets: secrets.map((secret) => secret.name),

@@ -3,6 +3,7 @@ import { parseNetwork } from "../../../kernel/networks.ts";
 import { HTML_HANDLING, NOT_FOUND_HANDLING } from "../../assets/config.ts";
 import { queueLimits } from "../../queues/limits.ts";
 import { routeEntry } from "./route-entry.ts";
+import { objectLimits } from "../../objects/limits.ts";
 import { RULE_TYPES } from "./rules.ts";
 
 /**
@@ -175,6 +176,53 @@ const queues = z.strictObject({
   ),
 });
 
+const className = z.string().max(objectLimits.className).regex(IDENTIFIER).meta({
+  description: "the name of an exported class",
+  example: "Counter",
+});
+const classNames = z
+  .array(className)
+  .optional()
+  .meta({ example: ["Counter"] });
+
+/** Bindings to Durable Object classes. */
+const durableObjects = z
+  .strictObject({
+    bindings: listOf(
+      z.strictObject({
+        name: bindingName,
+        class_name: className,
+        script_name: workerName.optional(),
+        environment: z
+          .literal("production")
+          .optional()
+          .meta({ description: '"production"', fix: 'name the worker of the environment in "script_name"' }),
+        remote,
+      }),
+      { name: "COUNTER", class_name: "Counter" },
+    ),
+    code_update_strategy: ignoredField,
+  })
+  .optional()
+  .meta({ example: { bindings: [{ name: "COUNTER", class_name: "Counter" }] } });
+
+/** Changes of the worker's Durable Object classes, oldest first. */
+const objectMigrations = listOf(
+  z.strictObject({
+    tag: z.string().min(1).max(objectLimits.tag).meta({ example: "v1" }),
+    new_sqlite_classes: classNames,
+    new_classes: classNames,
+    renamed_classes: listOf(z.strictObject({ from: className, to: className }), { from: "Old", to: "New" }),
+    deleted_classes: classNames,
+    transferred_classes: z
+      .array(z.unknown())
+      .refine((list) => list.length === 0, "is not supported")
+      .optional()
+      .meta({ fix: "reelpost cannot transfer classes: create the class with new_sqlite_classes, and copy its data" }),
+  }),
+  { tag: "v1", new_sqlite_classes: ["Counter"] },
+);
+
 const rule = z.strictObject({
   type: z.enum(RULE_TYPES),
   globs: z.array(z.string().min(1)).meta({ example: ["**/*.md"] }),
@@ -246,7 +294,7 @@ export const inherited = {
   compliance_region: ignoredField,
   first_party_worker: ignoredField,
   python_modules: ignoredField,
-  migrations: ignoredField,
+  migrations: objectMigrations,
   assets: assets.optional().meta({ example: { directory: "./public" } }),
   triggers: z
     .looseObject({
@@ -299,6 +347,7 @@ export const perEnvironment = {
     .strictObject({ binding: bindingName, remote, staging: ignoredField })
     .nullish()
     .meta({ example: { binding: "AI" } }),
+  durable_objects: durableObjects,
   version_metadata: z
     .strictObject({ binding: bindingName })
     .nullish()
@@ -316,7 +365,6 @@ export const perEnvironment = {
 
 /** Bindings of the hosted platform that are not available here: field name to product name. Using one is an error. */
 export const UNSUPPORTED: Record<string, string> = {
-  durable_objects: "Durable Objects",
   ai_search: "AI Search",
   browser: "Browser Rendering",
   containers: "Containers",

@@ -22,7 +22,9 @@ export function generateTypes(project: Project, variants: readonly Project[] = [
     ...project.bindings,
     ...unset.map((name): Binding => ({ type: "secret_text", name, text: "" })),
   ];
-  const members = bindings.map((binding) => `    ${propertyName(binding.name)}: ${typeOf(binding, variants)};`);
+  const members = bindings.map(
+    (binding) => `    ${propertyName(binding.name)}: ${typeOf(binding, variants, project)};`,
+  );
   const source = relative(project.root, project.configFile).split(sep).join("/");
   return `// Generated from ${source} ${GENERATED}. Do not edit: changes are overwritten.
 declare namespace Cloudflare {
@@ -35,7 +37,14 @@ interface Env extends Cloudflare.Env {}
 
 const propertyName = (name: string) => (IDENTIFIER.test(name) ? name : JSON.stringify(name));
 
-function typeOf(binding: Binding, variants: readonly Project[]): string {
+/** The main module, for an import in the generated file. */
+const modulePath = ({ root, main }: Project) =>
+  `./${relative(root, main)
+    .split(sep)
+    .join("/")
+    .replace(/\.[cm]?[jt]sx?$/, "")}`;
+
+function typeOf(binding: Binding, variants: readonly Project[], project: Project): string {
   switch (binding.type) {
     case "send_email":
       return "SendEmail";
@@ -55,6 +64,10 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "WorkerVersionMetadata";
     case "service":
       return "Fetcher";
+    case "durable_object_namespace":
+      return binding.script_name === undefined
+        ? `DurableObjectNamespace<import(${JSON.stringify(modulePath(project))}).${binding.class_name}>`
+        : "DurableObjectNamespace";
     case "analytics_engine":
       return "AnalyticsEngineDataset";
     case "ratelimit":

@@ -1,7 +1,7 @@
 // The entrypoint behind the "mail" socket. It runs in the worker's own isolate, so that a message costs one call,
 // exceptions keep their stacks and setReject() is synchronous. HTTP callers reach the default export and never this
 // class.
-import { WorkerEntrypoint } from "cloudflare:workers";
+import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 import { NO_HANDLER, NO_SCHEDULED_HANDLER, dispatch, dispatchScheduled } from "./message.ts";
 import { NO_QUEUE_HANDLER, dispatchQueue } from "./queue-batch.ts";
 import { EVENT_HEADER, type RequestedEvent } from "./shared.ts";
@@ -36,14 +36,27 @@ function namesOf(exported: Exported | undefined): string[] {
   return KNOWN.filter((name) => typeof target?.[name] === "function");
 }
 
+/** Classes that can be Durable Objects: those that extend DurableObject, and classes of the older kind without a base. */
+const classesOf = (exports: Handlers): string[] =>
+  Object.keys(exports).filter((name) => {
+    const exported = exports[name];
+    if (name === "default" || typeof exported !== "function") return false;
+    const { prototype } = exported as { prototype?: object };
+    return prototype instanceof DurableObject || (prototype !== undefined && !(prototype instanceof WorkerEntrypoint));
+  });
+
 /** Creates the class that is exported alongside the user's own exports. */
-export const mailEntrypoint = (exported: Exported | undefined, options: { alwaysTail: boolean }) =>
+export const mailEntrypoint = (
+  exported: Exported | undefined,
+  options: { alwaysTail: boolean },
+  exports: Handlers = {},
+) =>
   class extends WorkerEntrypoint {
     override async fetch(request: Request): Promise<Response> {
       const run = (name: Name) => (event: unknown) => handle(exported, name, event, this.env, this.ctx);
       switch (request.headers.get(EVENT_HEADER) as RequestedEvent | null) {
         case "handlers":
-          return Response.json({ handlers: namesOf(exported) });
+          return Response.json({ handlers: namesOf(exported), classes: classesOf(exports) });
         case "scheduled":
           return dispatchScheduled(request, this.ctx, run("scheduled"), options);
         case "queue":

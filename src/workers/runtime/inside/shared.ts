@@ -26,6 +26,18 @@ export const DISPATCH_HEADER = "x-reelpost-dispatch";
 /** A log line that only triggers the tail; the server removes it. */
 export const TAIL_MARK = "reelpost:tail";
 
+/** Names the Durable Object for which a request of another worker is meant: ObjectAddress as JSON, percent-encoded. */
+export const OBJECT_HEADER = "x-reelpost-object";
+export interface ObjectAddress {
+  /** 32 hex digits; "" if unknown. */
+  namespaceId: string;
+  className: string;
+  /** 64 hex digits. */
+  id: string;
+  /** The name from which the id was derived. */
+  name?: string | undefined;
+}
+
 /** The binding that runs a script in service-worker format; removed before the script sees its bindings. */
 export const RUN_SCRIPT = "__reelpost_run_script";
 

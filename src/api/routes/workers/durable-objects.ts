@@ -1,0 +1,76 @@
+import { z } from "@hono/zod-openapi";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { reading, WORKERS, type WorkerRoutesDeps } from "./common.ts";
+
+const NAMESPACES = `${WORKERS}/durable_objects/namespaces`;
+
+const namespaceShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  script: z.string(),
+  class: z.string(),
+  use_sqlite: z.boolean(),
+});
+const objectShape = z.object({ id: z.string(), hasStoredData: z.boolean() });
+
+const MAX_OBJECTS = 10_000;
+
+/** Lists Durable Object namespaces and their objects. */
+export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Route[] => [
+  route(
+    {
+      id: "durable-objects-namespace-list-namespaces",
+      method: "get",
+      path: NAMESPACES,
+      summary: "List Durable Object namespaces",
+      ...reading,
+      query: z.object(pageQuery({ perPage: 20 })),
+      result: z.array(namespaceShape),
+    },
+    async ({ params, query }) => {
+      const page = pageRequest(query);
+      return pageAnswer(
+        await objectNamespaces.list(params.account_id!, page),
+        page,
+        ({ id, script, className, sqlite }) => ({
+          id,
+          name: `${script}_${className}`,
+          script,
+          class: className,
+          use_sqlite: sqlite,
+        }),
+      );
+    },
+  ),
+  route(
+    {
+      id: "durable-objects-namespace-list-objects",
+      method: "get",
+      path: `${NAMESPACES}/{id}/objects`,
+      summary: "List Durable Objects",
+      ...reading,
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(MAX_OBJECTS).default(1000),
+        cursor: z
+          .string()
+          .regex(/^([0-9a-f]{64})?$/)
+          .optional(),
+      }),
+      result: z.array(objectShape),
+    },
+    async ({ params, query: { limit, cursor } }) => {
+      const {
+        items,
+        total,
+        next = "",
+      } = await objectNamespaces.objects(params.account_id!, params.id!, {
+        after: cursor,
+        limit,
+      });
+      return answer(items, {
+        info: { count: items.length, per_page: limit, total_count: total, cursor: next, cursors: { after: next } },
+      });
+    },
+  ),
+];

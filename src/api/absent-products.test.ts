@@ -37,7 +37,7 @@ test("paths of available products match no unavailable product", () => {
 
 test("covers the paths that wrangler uses for these products", { skip: !existsSync(WRANGLER) }, () => {
   const products =
-    /^(vectorize|hyperdrive|pipelines|workflows|containers|browser-rendering|pages|ai|ai-gateway|ai-search|images|mtls_certificates|agent-memory|artifacts|flagship|connectivity|r2-catalog|event_subscriptions|workers\/dispatch|workers\/durable_objects|workers\/observability)(\/|$)/;
+    /^(vectorize|hyperdrive|pipelines|workflows|containers|browser-rendering|pages|ai|ai-gateway|ai-search|images|mtls_certificates|agent-memory|artifacts|flagship|connectivity|r2-catalog|event_subscriptions|workers\/dispatch|workers\/observability)(\/|$)/;
   const paths = [...readFileSync(WRANGLER, "utf8").matchAll(/`\/accounts\/\$\{[^}]*\}\/([^`?]+)/g)]
     .map(([, path]) => path!.replaceAll(/\$\{[^}]*\}/g, "x"))
     .filter((path) => products.test(path));

@@ -63,6 +63,18 @@ export const commandErrors = defineErrors("cli", {
     message: "{name} requires secrets that are not set on the server: {missing}.",
     fix: "Set them first: reelpost secret put {first}",
   },
+  migrationTagMissing: {
+    code: "E_MIGRATION_TAG_MISSING",
+    http: 400,
+    message: 'The server has applied the migration "{tag}" to {name}, but "migrations" has no entry with this tag.',
+    fix: "Restore the entry: entries that were deployed must not be removed or renamed.",
+  },
+  migrationPending: {
+    code: "E_MIGRATION_PENDING",
+    http: 400,
+    message: '"migrations" of {name} has entries that the server has not applied; only a deploy can apply them.',
+    fix: "Run `reelpost deploy`.",
+  },
   queueMissing: {
     code: "E_QUEUE_MISSING",
     http: 404,

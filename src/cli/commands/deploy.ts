@@ -6,6 +6,7 @@ import { setConsumers } from "../deploy/consumers.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
 import { checkRoutes, setRoutes, shownRoutes } from "../deploy/routes.ts";
+import { pendingMigrations } from "../deploy/migrations.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
 import { createdText, provision } from "../deploy/provision.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
@@ -48,6 +49,7 @@ start changes nothing. Secrets on the server are kept.`,
       progress.step(`building ${project.name}`);
       const prepared = await prepare(project, values, secrets ?? [], context);
       await checkRoutes(connection, project);
+      const migrations = await pendingMigrations(connection, project);
       const assets = prepared.assets && (await uploadAssets(connection, prepared.assets));
       const { bindings, created } = await provision(connection, project, prepared.bindings, secrets !== undefined);
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
@@ -58,7 +60,7 @@ start changes nothing. Secrets on the server are kept.`,
         handlers?: string[];
       }>("PUT", script, {
         query: { excludeScript: true, bindings_inherit: "strict" },
-        body: () => prepared.form(assets, bindings),
+        body: () => prepared.form(assets, bindings, migrations),
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
       progress.step("configuring addresses and triggers");

@@ -5,6 +5,7 @@ import { type Command, defineCommand } from "../command.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
 import { createdText, provision } from "../deploy/provision.ts";
+import { pendingMigrations } from "../deploy/migrations.ts";
 import { prepare, readForDeploy } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
@@ -108,6 +109,8 @@ const versionsUpload = defineCommand({
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
       const { assets, form, size, bindings: configured } = await prepare(project, values, secrets, context);
+      if ((await pendingMigrations(connection, project)) !== undefined)
+        throw commandErrors.migrationPending({ name: project.name });
       const uploaded = assets && (await uploadAssets(connection, assets));
       const { bindings, created } = await provision(connection, project, configured, true);
       progress.step(`uploading ${formatSize(size)}`);

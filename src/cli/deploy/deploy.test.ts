@@ -300,3 +300,34 @@ test("uploads a version of an existing worker without making it live", async (t)
     "E_NEVER_DEPLOYED",
   );
 });
+
+test("sends the migrations that the server has not applied", async (t) => {
+  const migrations = [
+    { tag: "v1", new_sqlite_classes: ["A"] },
+    { tag: "v2", renamed_classes: [{ from: "A", to: "B" }] },
+    { tag: "v3", new_classes: ["C"] },
+  ];
+  const cwd = await folderWith(t, files({ migrations }));
+  const service = `GET /accounts/${ACCOUNT}/workers/services/letters`;
+  const shown = (tag?: string): Reply => ({
+    result: { default_environment: { script: { ...(tag !== undefined && { migration_tag: tag }) } } },
+  });
+  const sent = async (reply: Reply) => {
+    const api = await start(t, { [service]: reply });
+    const ran = await runCli(["deploy", "--json"], { cwd, api });
+    const put = api.seen.find(({ method }) => method === "PUT");
+    return put === undefined
+      ? ran.json.error.code
+      : JSON.parse((await formOf(put)).get("metadata") as string).migrations;
+  };
+  const steps = migrations.map(({ tag: _tag, ...step }) => step);
+  const absent: Reply = { status: 404, errors: [{ code: 10090, message: "This service does not exist." }] };
+  assert.deepEqual(await sent(absent), { new_tag: "v3", steps });
+  assert.deepEqual(await sent(shown()), { new_tag: "v3", steps });
+  assert.deepEqual(await sent(shown("v1")), { old_tag: "v1", new_tag: "v3", steps: steps.slice(1) });
+  assert.equal(await sent(shown("v3")), undefined);
+  assert.equal(await sent(shown("v0")), "E_MIGRATION_TAG_MISSING");
+  const api = await start(t, { [service]: shown("v1") });
+  const version = await runCli(["versions", "upload", "--json"], { cwd, api });
+  assert.equal(version.json.error.code, "E_MIGRATION_PENDING");
+});

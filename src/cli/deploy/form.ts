@@ -15,6 +15,8 @@ interface FormOptions {
   message: string | undefined;
   /** The `assets` field of the upload metadata. */
   assets: object | undefined;
+  /** The `migrations` field of the upload metadata. */
+  migrations?: object | undefined;
 }
 
 /** The multipart upload of the v4 API: `metadata`, then each module under its import name. */
@@ -22,12 +24,13 @@ export function uploadForm(
   project: Project,
   script: WorkerScript,
   bindings: readonly Binding[],
-  { keepVars, message, assets }: FormOptions,
+  { keepVars, message, assets, migrations }: FormOptions,
 ): FormData {
   const { observability, logpush } = project.deploy;
   const metadata = {
     ...mainOf(script),
     ...(assets !== undefined && { assets }),
+    ...(migrations !== undefined && { migrations }),
     bindings,
     compatibility_date: script.compatibilityDate,
     compatibility_flags: script.compatibilityFlags,

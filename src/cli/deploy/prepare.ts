@@ -24,8 +24,11 @@ export interface Prepared {
   bindings: Binding[];
   /** Absent if the project has no assets. */
   assets?: PreparedAssets;
-  /** `assets` is the field of the upload metadata that uploadAssets() returned. `complete`: the bindings with all their ids. */
-  form(assets: object | undefined, complete: readonly Binding[]): FormData;
+  /**
+   * `assets` is the field of the upload metadata that uploadAssets() returned, `migrations` the one that
+   * pendingMigrations() returned. `complete`: the bindings with all their ids.
+   */
+  form(assets: object | undefined, complete: readonly Binding[], migrations?: object): FormData;
   /** Size of the modules in bytes, and of all modules compressed together; size limits apply to the latter. */
   size: number;
   gzip: number;
@@ -80,11 +83,12 @@ export async function prepare(
       build,
       bindings,
       ...(assets !== undefined && { assets }),
-      form: (uploaded, complete) =>
+      form: (uploaded, complete, migrations) =>
         uploadForm(project, build.script, complete, {
           keepVars: values["keep-vars"] === true || project.deploy.keepVars,
           message: values.message,
           assets: uploaded,
+          migrations,
         }),
       size: contents.reduce((sum, { length }) => sum + length, 0),
       gzip: gzipSync(Buffer.concat(contents)).length,

@@ -141,11 +141,6 @@ test("lists are sorted and finite", async (t) => {
   );
 });
 
-test("unsupported resources have empty lists", async (t) => {
-  const { ok } = await startWorkersApi(t);
-  assert.deepEqual(await ok("get", `${WORKERS}/durable_objects/namespaces`, { query: { page: 1 } }), []);
-});
-
 test("the user agent determines the reported source of a change", () => {
   assert.deepEqual(
     [

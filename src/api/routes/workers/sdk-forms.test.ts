@@ -80,6 +80,7 @@ test("every operation has a unique id and a description", () => {
     scripts: undefined as never,
     assets: undefined as never,
     routing: { routes: undefined as never, domains: undefined as never },
+    objectNamespaces: undefined as never,
   });
   const ids = routes.map(({ operation }) => operation.id);
   assert.deepEqual(

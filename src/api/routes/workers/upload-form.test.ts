@@ -242,22 +242,36 @@ describe("metadata of an upload", () => {
   });
 
   test("rejects unsupported features unless they are empty", async () => {
-    for (const empty of [
-      { migrations: {} },
-      { migrations: { new_tag: "v1", steps: [] } },
-      { migrations: null },
-      { exports: {} },
-      { assets: {} },
-      { containers: [] },
-    ])
+    for (const empty of [{ exports: {} }, { assets: {} }, { containers: [] }])
       await readUploadForm(withMetadata(empty));
-    assert.match(
-      await refusal(withMetadata({ migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["A"] }] } })),
-      /Durable Objects/,
-    );
     assert.match(await refusal(withMetadata({ assets: { config: { base_path: "/docs" } } })), /base_path/);
     assert.match(await refusal(withMetadata({ exports: { A: { type: "durable-object" } } })), /exports/);
     assert.match(await refusal(withMetadata({ containers: [{ class_name: "A" }] })), /Containers/);
+  });
+
+  test("reads migrations with several steps or with one", async () => {
+    const migrationsIn = async (migrations: unknown) => (await readUploadForm(withMetadata({ migrations }))).migrations;
+    assert.equal(await migrationsIn({}), undefined);
+    assert.equal(await migrationsIn(null), undefined);
+    assert.deepEqual(await migrationsIn({ new_tag: "v1", steps: [] }), { newTag: "v1", steps: [] });
+    const steps = [
+      { new_sqlite_classes: ["A"] },
+      { renamed_classes: [{ from: "A", to: "B" }], deleted_classes: ["C"] },
+    ];
+    assert.deepEqual(await migrationsIn({ old_tag: "v1", new_tag: "v2", steps }), {
+      oldTag: "v1",
+      newTag: "v2",
+      steps,
+    });
+    assert.deepEqual(await migrationsIn({ new_tag: "v1", new_classes: ["A"], deleted_classes: [] }), {
+      newTag: "v1",
+      steps: [{ new_classes: ["A"] }],
+    });
+    assert.match(
+      await refusal(withMetadata({ migrations: { transferred_classes: [{ from: "A", from_script: "w", to: "A" }] } })),
+      /transfers the class 'A'/,
+    );
+    assert.match(await refusal(withMetadata({ migrations: { new_classes: "A" } })), /migrations\.new_classes/);
   });
 
   test("reads static assets, even without a main module", async () => {

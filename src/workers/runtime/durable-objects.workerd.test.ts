@@ -1,0 +1,333 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { WebSocket } from "ws";
+import { silentLog, systemClock } from "../../kernel/index.ts";
+import { createLocalWorkerCalls } from "../bindings/services/runtime-calls.ts";
+import { createServiceBindingService } from "../bindings/services/service.ts";
+import { createObjectAlarms } from "../objects/alarms.ts";
+import type { ObjectNamespace } from "../objects/port.ts";
+import { createObjectStorage, type ObjectStorage } from "../objects/storage.ts";
+import type { Binding } from "../scripts/script.ts";
+import type { Invocation, WorkerRuntime } from "./port.ts";
+import { noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
+
+const CODE = (edition: string) => `
+import { DurableObject } from "cloudflare:workers";
+export class Counter extends DurableObject {
+  started = Math.random();
+  constructor(ctx, env) {
+    super(ctx, env);
+    ctx.blockConcurrencyWhile(async () => { this.initial = (await ctx.storage.get("n")) ?? 0; });
+  }
+  edition() { return "${edition}"; }
+  instance() { return this.started; }
+  add(by) {
+    const n = (this.ctx.storage.kv.get("n") ?? 0) + by;
+    this.ctx.storage.kv.put("n", n);
+    return n;
+  }
+  async get() { return [this.initial, await this.ctx.storage.get("n"), this.ctx.id.name ?? null]; }
+  sql(text, ...values) { return this.ctx.storage.sql.exec(text, ...values).toArray(); }
+  rolledBack() {
+    try {
+      this.ctx.storage.transactionSync(() => { this.ctx.storage.kv.put("n", -1); throw new Error("undo"); });
+    } catch {}
+    return this.ctx.storage.kv.get("n");
+  }
+  async soon(ms) { await this.ctx.storage.setAlarm(Date.now() + ms); }
+  async alarm() { this.ctx.storage.kv.put("alarms", (this.ctx.storage.kv.get("alarms") ?? 0) + 1); }
+  alarms() { return this.ctx.storage.kv.get("alarms") ?? 0; }
+  stub() { return { twice: (x) => x * 2 }; }
+  fail() { throw new RangeError("failed"); }
+  fetch(request) {
+    if (request.headers.get("upgrade") !== "websocket")
+      return Response.json({ url: request.url, method: request.method, header: request.headers.get("x-reelpost-object"), name: this.ctx.id.name });
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server, ["tag"]);
+    server.serializeAttachment({ joined: this.started });
+    return new Response(null, { status: 101, webSocket: client });
+  }
+  webSocketMessage(socket, message) {
+    const { joined } = socket.deserializeAttachment();
+    socket.send(JSON.stringify([message, this.ctx.getWebSockets("tag").length, joined === this.started]));
+  }
+}
+export class Old {
+  constructor(state) { this.state = state; }
+  async fetch() {
+    await this.state.storage.put("a", 1);
+    let sql = "available";
+    try { this.state.storage.sql.exec("select 1"); } catch (err) { sql = err.message; }
+    return Response.json([await this.state.storage.get("a"), sql !== "available"]);
+  }
+}
+export default {
+  async fetch(request, env) {
+    const { pathname, searchParams } = new URL(request.url);
+    const [, name, method] = pathname.split("/");
+    const stub = env.COUNTER.getByName(name);
+    if (request.headers.get("upgrade") === "websocket" || method === "fetch") return stub.fetch(request);
+    if (method === "old") return env.OLD.get(env.OLD.newUniqueId()).fetch("https://x/");
+    if (method === "ids") {
+      const id = env.COUNTER.idFromName("a");
+      const unique = env.COUNTER.newUniqueId({ jurisdiction: "eu" });
+      return Response.json([id.equals(env.COUNTER.idFromString(id.toString())), unique.toString().length, env.COUNTER.jurisdiction("eu").idFromName("a").toString().length]);
+    }
+    try {
+      const args = JSON.parse(searchParams.get("args") ?? "[]");
+      if (method === "stub") { const got = await stub.stub(); return Response.json(await got.twice(21)); }
+      return Response.json((await stub[method](...args)) ?? null);
+    } catch (err) {
+      return Response.json({ error: err.name + ": " + err.message });
+    }
+  },
+};`;
+
+const COUNTER = "a".repeat(32);
+const NAMESPACES: ObjectNamespace[] = [
+  { id: COUNTER, className: "Counter", sqlite: true },
+  { id: "b".repeat(32), className: "Old", sqlite: false },
+];
+const OWNER = "c".repeat(32);
+const BINDINGS: Binding[] = [
+  { type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" },
+  { type: "durable_object_namespace", name: "OLD", class_name: "Old" },
+];
+const CALLER: Binding[] = ["COUNTER", "AGAIN", "OLD"].map((name) => ({
+  type: "durable_object_namespace",
+  name,
+  script_name: "counters",
+  class_name: name === "OLD" ? "Old" : "Counter",
+  namespace_id: name === "OLD" ? "b".repeat(32) : COUNTER,
+}));
+
+describe("Durable Objects in workerd", () => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-objects-"));
+  let storage: ObjectStorage;
+  let runtime: WorkerRuntime;
+  let url = "";
+  let current = "counters";
+  const invocations: Invocation[] = [];
+  const server = createServer((request, response) => void runtime.fetch(current, request, response));
+  server.on("upgrade", (request, socket, head) => runtime.upgrade(current, request, socket, head));
+
+  function start(options: { idleMs?: number } = {}) {
+    storage = createObjectStorage({ directory: folder, clock: systemClock, log: silentLog });
+    const service = createServiceBindingService({
+      calls: createLocalWorkerCalls({
+        runtime: { entrypoint: (...call) => runtime.entrypoint(...call) },
+        log: silentLog,
+      }),
+    });
+    runtime = startRuntime({ objects: storage, services: { ...noServices, service }, ...options });
+    runtime.onInvocation((invocation) => void invocations.push(invocation));
+  }
+  const deploy = (edition: string, key?: string) =>
+    runtime.deploy(
+      scriptOf(CODE(edition), {
+        name: "counters",
+        version: edition,
+        ...(key !== undefined && { key }),
+        bindings: BINDINGS,
+        objects: { owner: OWNER, namespaces: NAMESPACES },
+      }),
+      { start: false },
+    );
+  const ask = async (path: string, ...args: unknown[]): Promise<unknown> =>
+    (await fetch(`${url}/${path}?args=${encodeURIComponent(JSON.stringify(args))}`)).json();
+
+  before(async () => {
+    start();
+    await deploy("one");
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(async () => {
+    server.closeAllConnections();
+    server.close();
+    await runtime.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("RPC, storage, SQL and transactions", async () => {
+    assert.equal(await ask("a/add", 2), 2);
+    assert.equal(await ask("a/add", 3), 5);
+    assert.equal(await ask("b/add", 1), 1);
+    assert.deepEqual(await ask("a/get"), [0, 5, "a"]);
+    assert.equal(await ask("a/rolledBack"), 5);
+    await ask("a/sql", "create table t (x)");
+    await ask("a/sql", "insert into t values (?)", "é");
+    assert.deepEqual(await ask("a/sql", "select x from t"), [{ x: "é" }]);
+    assert.equal(await ask("a/stub"), 42);
+    assert.deepEqual(await ask("a/fail"), { error: "RangeError: failed" });
+    assert.deepEqual(await ask("a/ids"), [true, 64, 64]);
+    assert.deepEqual(await ask("x/old"), [1, true]);
+  });
+
+  test("the API lists the stored objects", async () => {
+    const first = await storage.list(OWNER, COUNTER, { limit: 1 });
+    assert.deepEqual([first.items.length, first.total, first.next], [1, 2, first.items[0]!.id]);
+    const second = await storage.list(OWNER, COUNTER, { limit: 1, after: first.next });
+    assert.deepEqual([second.items.length, second.next], [1, undefined]);
+    assert.ok([...first.items, ...second.items].every(({ id, hasStoredData }) => id.length === 64 && hasStoredData));
+  });
+
+  test("an event of an object is an invocation of its own", async () => {
+    invocations.length = 0;
+    await ask("a/fetch");
+    const isSeen = (wanted: string) =>
+      invocations.some(({ event }) => (event.kind === "other" ? event.name : event.kind) === wanted);
+    await until(() => isSeen("Counter") && isSeen("fetch"));
+  });
+
+  test("a WebSocket stays open while its object hibernates", async () => {
+    const socket = new WebSocket(`${url.replace("http", "ws")}/ws/`);
+    await once(socket, "open");
+    const send = async (text: string) => {
+      socket.send(text);
+      const [data] = (await once(socket, "message")) as [Buffer];
+      return JSON.parse(data.toString()) as unknown;
+    };
+    assert.deepEqual(await send("one"), ["one", 1, true]);
+    // workerd evicts a hibernatable object after 10 s without events.
+    const woken = async () => ((await send("two")) as unknown[])[2] === false;
+    await until(woken, { everyMs: 11_000 });
+    socket.close();
+    await once(socket, "close");
+  });
+
+  test("stored data survive the end of the process, and alarms fire without a request", async (t) => {
+    await ask("alarmed/soon", 1500);
+    await ask("kept/add", 7);
+    await runtime.close();
+    assert.ok((await storage.nextAlarm({ owner: OWNER, namespaces: NAMESPACES }))! > Date.now() - 60_000);
+    start();
+    await deploy("one");
+    const woken: string[] = [];
+    const alarms = createObjectAlarms({
+      storage,
+      wake: async ({ name }) => (await runtime.handlers(name), woken.push(name), true),
+      clock: systemClock,
+      log: silentLog,
+    });
+    t.after(() => alarms.close());
+    invocations.length = 0;
+    alarms.watch([{ name: "counters", objects: { owner: OWNER, namespaces: NAMESPACES } }]);
+    await until(() => invocations.some(({ event }) => event.kind === "other" && event.name === "Counter"));
+    assert.deepEqual(woken, ["counters"]);
+    assert.equal(await ask("alarmed/alarms"), 1);
+    assert.deepEqual(await ask("kept/get"), [7, 7, "kept"]);
+  });
+
+  test("an idle process ends and is started again for its next alarm", async (t) => {
+    await runtime.close();
+    start({ idleMs: 300 });
+    await deploy("one");
+    const alarms = createObjectAlarms({
+      storage,
+      wake: async ({ name }) => (await runtime.handlers(name), true),
+      clock: systemClock,
+      log: silentLog,
+    });
+    t.after(() => alarms.close());
+    const before = (await ask("idle/alarms")) as number;
+    const released = new Promise<void>((resolve) => void storage.onReleased(() => resolve()));
+    await ask("idle/soon", 4000);
+    invocations.length = 0;
+    await released;
+    await until(() => invocations.some(({ event }) => event.kind === "other" && event.name === "Counter"));
+    assert.equal(await ask("idle/alarms"), before + 1);
+    await runtime.close();
+    start();
+    await deploy("one");
+  });
+
+  test("another worker calls the objects: fetch, RPC, errors, stubs, and the same ids", async () => {
+    await runtime.deploy(scriptOf(CODE("caller"), { name: "caller", bindings: CALLER }));
+    current = "caller";
+    try {
+      assert.equal(await ask("shared/add", 4), 4);
+      assert.equal(await ask("shared/stub"), 42);
+      assert.deepEqual(await ask("shared/fail"), { error: "RangeError: failed" });
+      assert.equal(await ask("shared/edition"), "one");
+      assert.deepEqual(await ask("x/old"), [1, true]);
+      const response = await fetch(`${url}/shared/fetch?b=1`, { method: "POST", body: "x" });
+      assert.deepEqual(await response.json(), {
+        url: `${url}/shared/fetch?b=1`,
+        method: "POST",
+        header: null,
+        name: "shared",
+      });
+      const socket = new WebSocket(`${url.replace("http", "ws")}/shared/`);
+      await once(socket, "open");
+      socket.send("hi");
+      const [data] = (await once(socket, "message")) as [Buffer];
+      assert.deepEqual(JSON.parse(data.toString()), ["hi", 1, true]);
+      socket.close();
+      await once(socket, "close");
+    } finally {
+      current = "counters";
+    }
+    assert.deepEqual(await ask("shared/get"), [0, 4, "shared"]);
+  });
+
+  test("a deploy replaces the process, which alone has the files open", async () => {
+    const instance = await ask("a/instance");
+    await deploy("two");
+    assert.equal(await ask("a/edition"), "two");
+    assert.notEqual(await ask("a/instance"), instance);
+    assert.equal(holders().length, 1);
+  });
+
+  test("of two versions, the one deployed last runs, also for requests that were meant for the other", async () => {
+    await deploy("three", "key-3");
+    current = "key-3";
+    assert.equal(await ask("a/edition"), "three");
+    current = "counters";
+    assert.equal(await ask("a/edition"), "three");
+    assert.equal(holders().length, 1);
+    runtime.claimObjects("counters");
+    assert.equal(await ask("a/edition"), "two");
+    assert.equal(holders().length, 1);
+    await runtime.remove("key-3");
+  });
+
+  test("only the user of the worker can open the folder", { skip: process.getuid?.() !== 0 && "needs root" }, () => {
+    const { uid, mode } = statSync(join(folder, OWNER));
+    assert.deepEqual([uid, mode & 0o777], [65534, 0o700]);
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+  });
+
+  test("deleting a namespace ends the process and deletes the files", async () => {
+    await storage.remove(OWNER, [COUNTER]);
+    assert.ok(!existsSync(join(folder, OWNER, COUNTER)));
+    assert.deepEqual(await ask("a/get"), [0, null, "a"]);
+    await storage.sweep(async () => new Map());
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  /** Processes that have a database of the objects open. */
+  function holders(): string[] {
+    return readdirSync("/proc").filter((pid) => {
+      try {
+        return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/maps`, "latin1").includes(join(folder, OWNER));
+      } catch {
+        return false;
+      }
+    });
+  }
+});
+
+async function until(holds: () => boolean | Promise<boolean>, { everyMs = 20 } = {}): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!(await holds())) {
+    assert.ok(Date.now() < deadline, "the condition never held");
+    await new Promise((resolve) => void setTimeout(resolve, everyMs));
+  }
+}

@@ -1,0 +1,33 @@
+import type { Mutation } from "./mutation.ts";
+
+const MIGRATIONS = "src/workers/objects/migrations.test.ts";
+const WORKERD = "src/workers/runtime/durable-objects.workerd.test.ts";
+
+export const mutations: Mutation[] = [
+  {
+    file: "src/workers/objects/plan.ts",
+    from: 'oldTag !== tag && (oldTag !== "" || newTag !== undefined)',
+    to: "oldTag > tag",
+    test: MIGRATIONS,
+  },
+  {
+    file: "src/workers/objects/migrations.ts",
+    from: "if (existing.has(namespace.id)) deleted.push(namespace);",
+    to: "",
+    test: MIGRATIONS,
+  },
+  {
+    file: "src/workers/runtime/object-owners.ts",
+    from: "if (current !== undefined && ownerOf(current) === owner) return current;",
+    to: "",
+    test: WORKERD,
+    name: "of two versions",
+  },
+  {
+    file: "src/workers/objects/alarms.ts",
+    from: "const unsubscribe = storage.onReleased((worker) => void schedule(worker));",
+    to: "const unsubscribe = () => {};",
+    test: WORKERD,
+    name: "an idle process ends",
+  },
+];

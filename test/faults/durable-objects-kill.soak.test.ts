@@ -1,0 +1,10 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { killRepeatedly } from "./durable-objects/kills.ts";
+
+test("kill -9, 20 times, of workerd and of the server during writes of Durable Objects", async (t) => {
+  const figures = await killRepeatedly(t, { rounds: 20, perRound: 200 });
+  t.diagnostic(JSON.stringify(figures));
+  assert.deepEqual([figures.rounds, figures.lost, figures.duplicated], [20, 0, 0], JSON.stringify(figures));
+  assert.ok(figures.acknowledged >= 4000);
+});

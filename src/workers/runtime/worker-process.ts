@@ -88,7 +88,7 @@ export interface WorkerProcess {
   /** Resolves when only open WebSockets and idle RPC connections remain. */
   drained(): Promise<void>;
   /** Lets running work complete, for at most `graceMs`, then ends the process. */
-  stop(graceMs: number): Promise<void>;
+  stop(graceMs: number, options?: { patienceMs?: number }): Promise<void>;
 }
 
 /** Connections that remain after draining are open WebSockets: they are closed. */
@@ -96,6 +96,8 @@ const SIGTERM_PATIENCE_MS = 3000;
 
 /** How long work may continue after another process needs the Durable Objects: a deploy interrupts them briefly. */
 const HANDOVER_MS = 5000;
+/** Stored data need no orderly exit. */
+const HANDOVER_PATIENCE_MS = 500;
 
 /** A process starts to listen about 50 ms after its start, or a few seconds on a busy machine. */
 const STARTUP_MS = 15_000;
@@ -409,7 +411,7 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
       });
     },
     drained,
-    async stop(graceMs) {
+    async stop(graceMs, { patienceMs = SIGTERM_PATIENCE_MS } = {}) {
       retired = true;
       const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
       // A caller that has just been given this process has begun its invocation by the next event loop turn.
@@ -417,13 +419,13 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
       await Promise.race([Promise.all([drained(), entrypoints.retire()]), exited]);
       // On SIGTERM workerd accepts no new connections, completes its running requests, and exits.
       workerd.kill("SIGTERM");
-      const impatient = setTimeout(() => workerd.kill("SIGKILL"), SIGTERM_PATIENCE_MS);
+      const impatient = setTimeout(() => workerd.kill("SIGKILL"), patienceMs);
       await exited;
       clearTimeout(timer);
       clearTimeout(impatient);
     },
   };
-  stopSoon = () => void running.stop(HANDOVER_MS);
+  stopSoon = () => void running.stop(HANDOVER_MS, { patienceMs: HANDOVER_PATIENCE_MS });
   return running;
 }
 

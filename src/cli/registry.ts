@@ -19,12 +19,6 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/dev.ts")).dev],
   },
   {
-    name: "import",
-    summary: "data of other tools",
-    verbs: ["wrangler-state"],
-    load: async () => (await import("./commands/import.ts")).importCommands,
-  },
-  {
     name: "serve",
     summary: "run the platform: API, deployed workers, mail and video",
     load: async () => [(await import("./commands/serve.ts")).serve],
@@ -101,6 +95,12 @@ export const NOUNS: readonly Noun[] = [
     summary: "secrets that workers share",
     verbs: ["store", "secret"],
     load: async () => (await import("./commands/secrets-store.ts")).secretsStoreCommands,
+  },
+  {
+    name: "import",
+    summary: "import data from other tools",
+    verbs: ["wrangler-state"],
+    load: async () => (await import("./commands/import.ts")).importCommands,
   },
   {
     name: "zone",

@@ -170,7 +170,7 @@ describe("the pool", () => {
     assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
     assert.equal(await response.text(), `POST 127.0.0.1:${port} streamed 127.0.0.1`);
     await reported;
-    const { headers, ...event } = seen[0]!.event as Extract<Invocation["event"], { kind: "fetch" }>;
+    const { headers, allHeaders, ...event } = seen[0]!.event as Extract<Invocation["event"], { kind: "fetch" }>;
     assert.deepEqual(
       [event, seen[0]!.logs[0]!.message],
       [{ kind: "fetch", method: "POST", url: "/a?b", status: 201, cf: { httpProtocol: "HTTP/1.1" } }, ["asked"]],
@@ -180,6 +180,8 @@ describe("the pool", () => {
       { host, authorization, key, word, client },
       { host: `127.0.0.1:${port}`, authorization: "REDACTED", key: "REDACTED", word: "plain", client: "127.0.0.1" },
     );
+    // Only getUnredacted() of a tail worker returns these.
+    assert.equal(allHeaders!.authorization, "Bearer abc");
     server.close();
   });
 

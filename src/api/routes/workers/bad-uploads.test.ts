@@ -23,8 +23,8 @@ test("an invalid upload changes nothing and reports the reason", async (t) => {
   assert.match(await put(formOf("nonsense")), /^400 10021 The part metadata is invalid: it is not JSON/);
   assert.match(await put(formOf(metadataOf({ main_module: "other.js" }))), /^400 10021 .*No such module "other.js"/);
   assert.match(
-    await put(formOf(metadataOf({ bindings: [{ name: "AI", type: "ai" }] }))),
-    /^400 10021 Binding 'AI' has the type 'ai'/,
+    await put(formOf(metadataOf({ bindings: [{ name: "HD", type: "hyperdrive" }] }))),
+    /^400 10021 Binding 'HD' has the type 'hyperdrive'/,
   );
   assert.match(
     await put(

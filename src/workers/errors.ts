@@ -17,8 +17,8 @@ export const workerErrors = defineErrors("workers", {
   wranglerStateMissing: {
     code: "wrangler_state_missing",
     http: 404,
-    message: "{folder} contains no local state of wrangler.",
-    fix: "Pass the folder that contains v3/kv, v3/r2 or v3/d1 with --from.",
+    message: "{folder} contains no local wrangler state.",
+    fix: "Use --from to specify the directory that contains v3/kv, v3/r2 or v3/d1.",
   },
   badScriptName: {
     code: 10016,
@@ -168,8 +168,8 @@ export const workerErrors = defineErrors("workers", {
   tailConsumerSelf: {
     code: 10021,
     http: 400,
-    message: "The Worker {script} is its own tail consumer.",
-    fix: "Name another Worker in `tail_consumers`.",
+    message: "The Worker {script} cannot be its own tail consumer.",
+    fix: "Specify a different Worker in `tail_consumers`.",
   },
   boundWorkerMissing: {
     code: 10143,
@@ -199,7 +199,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10182,
     http: 400,
     message: "Secrets Store binding '{binding}' references secret '{target}' of store '{store}', which was not found.",
-    fix: "Create it with the scope workers, or correct the binding.",
+    fix: "Create the secret with the scope `workers`, or correct the binding.",
   },
   badSubdomain: {
     code: 10031,

@@ -109,6 +109,6 @@ describe("import of the local state of wrangler", () => {
   it("explains that a folder has no state", async () => {
     const ran = await runCli(["import", "wrangler-state", "--from", "nowhere"], { cwd });
     assert.equal(ran.code, 1);
-    assert.match(ran.stderr, /nowhere contains no local state of wrangler\.[^]*--from/);
+    assert.match(ran.stderr, /nowhere contains no local wrangler state\.[^]*--from/);
   });
 });

@@ -227,7 +227,7 @@ test("a tail consumer must be another worker with a tail handler", async (t) => 
   const { tail_consumers: shown } = await ok("put", SCRIPT, { body: formOf(metadataOf({ tail_consumers })) });
   assert.deepEqual(shown, tail_consumers);
   for (const [sent, reason] of [
-    [[{ service: "hello" }], /its own tail consumer/],
+    [[{ service: "hello" }], /cannot be its own tail consumer/],
     [[{ service: "listener", environment: "staging" }], /environment/],
     [Array.from({ length: 11 }, () => ({ service: "listener" })), /tail_consumers/],
   ] as const) {

@@ -48,25 +48,29 @@ describe("Durable Objects in development", () => {
   after(scope.close);
   const get = async (server: TestServer, path = "/") => (await fetch(`${server.url}${path}`)).json();
 
-  it("persist over a restart and a rebuild; an alarm is reported", async () => {
-    const first = await serve(scope, folder);
-    assert.deepEqual([await get(first), await get(first)], [1, 2]);
-    await first.rebuild();
-    assert.equal(await get(first, "/soon"), 3);
-    await first.event((event) => JSON.stringify(event).includes('"alarm of"'));
-    await first.close();
-    const second = await serve(scope, folder);
-    assert.equal(await get(second), 4);
-    await second.close();
+  it("persist across a restart and a rebuild; an alarm is reported", async () => {
+    const firstServer = await serve(scope, folder);
+    assert.deepEqual([await get(firstServer), await get(firstServer)], [1, 2]);
+    await firstServer.rebuild();
+    assert.equal(await get(firstServer, "/soon"), 3);
+    await firstServer.event((event) => JSON.stringify(event).includes('"alarm of"'));
+    await firstServer.close();
+    const secondServer = await serve(scope, folder);
+    assert.equal(await get(secondServer), 4);
+    await secondServer.close();
   });
 
-  it("a renamed class keeps its objects, and another worker of the server calls them", async () => {
-    const renamed = { tag: "v2", renamed_classes: [{ from: "Counter", to: "Tally" }] };
+  it("keep their data when their class is renamed, and can be called by another worker of the server", async () => {
+    const renameMigration = { tag: "v2", renamed_classes: [{ from: "Counter", to: "Tally" }] };
     await writeProjectFile(folder, "src/index.ts", WORKER("Tally"));
     await writeProjectFile(
       folder,
       "wrangler.jsonc",
-      JSON.stringify({ main: "src/index.ts", compatibility_date: "2026-10-01", ...config("Tally", [FIRST, renamed]) }),
+      JSON.stringify({
+        main: "src/index.ts",
+        compatibility_date: "2026-10-01",
+        ...config("Tally", [FIRST, renameMigration]),
+      }),
     );
     const server = await serve(scope, folder, {
       configs: [`${folder}/wrangler.jsonc`, `${caller}/wrangler.jsonc`],

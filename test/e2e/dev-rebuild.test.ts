@@ -31,12 +31,12 @@ describe("rebuilding on change", () => {
     const server = await serve(t, folder);
     assert.equal(await ask(server), "one");
 
-    let built = next(server, "built");
+    let nextBuild = next(server, "built");
     await writeProjectFile(folder, "src/index.ts", answering("two"));
-    assert.equal((await built).reason, "change");
+    assert.equal((await nextBuild).reason, "change");
     assert.equal(await ask(server), "two");
 
-    built = next(server, "built");
+    nextBuild = next(server, "built");
     await writeProjectFile(folder, "src/text.ts", `export const text = "three";`);
     await writeProjectFile(
       folder,
@@ -44,12 +44,12 @@ describe("rebuilding on change", () => {
       `import { text } from "./text.ts"; export default { fetch: () => new Response(text) };`,
     );
     await rename(join(folder, "src/index.ts.tmp"), join(folder, "src/index.ts"));
-    await built;
+    await nextBuild;
     assert.equal(await ask(server), "three");
 
-    built = next(server, "built");
+    nextBuild = next(server, "built");
     await writeProjectFile(folder, "src/text.ts", `export const text = "four";`);
-    await built;
+    await nextBuild;
     assert.equal(await ask(server), "four");
   });
 
@@ -95,7 +95,7 @@ writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.str
     assert.equal(await ask(server), "found");
   });
 
-  it("says for each message which build handled it while the latest one is broken", async (t) => {
+  it("reports for each message which build handled it while the latest build is broken", async (t) => {
     const handler = `export default { email() {} };`;
     const folder = await makeProject(t, { "src/index.ts": "export default {" });
     const server = await serve(t, folder);
@@ -103,25 +103,25 @@ writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.str
     await assert.rejects(transport.sendMail({ from: "ada@example.com", to: "in@example.org", text: "hi" }), {
       responseCode: 451,
     });
-    const unbuilt = await server.event(isEmail);
-    assert.match(unbuilt.warnings.join(), /no working build exists: test cannot run: /);
+    const unbuiltEvent = await server.event(isEmail);
+    assert.match(unbuiltEvent.warnings.join(), /no working build exists: test cannot run: /);
 
-    let built = next(server, "built");
+    let nextBuild = next(server, "built");
     await writeProjectFile(folder, "src/index.ts", handler);
-    await built;
+    await nextBuild;
     const warningsOf = async () => {
       const email = next(server, "email");
       await transport.sendMail({ from: "ada@example.com", to: "in@example.org", text: "hi" });
       return (await email).warnings;
     };
     assert.deepEqual(await warningsOf(), []);
-    const failed = next(server, "build-failed");
+    const nextFailure = next(server, "build-failed");
     await writeProjectFile(folder, "src/index.ts", "export default {");
-    await failed;
+    await nextFailure;
     assert.deepEqual(await warningsOf(), ["the latest build failed: the last working build handled this message"]);
-    built = next(server, "built");
+    nextBuild = next(server, "built");
     await writeProjectFile(folder, "src/index.ts", `${handler} console.log("repaired");`);
-    await built;
+    await nextBuild;
     assert.deepEqual(await warningsOf(), []);
   });
 

@@ -29,7 +29,7 @@ describe("tail workers in development", () => {
     );
   });
 
-  it("that do not run are reported once", async () => {
+  it("are reported once if they are not running", async () => {
     const report = await server.event(
       (event): event is Extract<DevEvent, { text: string }> =>
         event.event === "warning" && event.text.includes("the tail worker absent of producing does not run"),

@@ -40,7 +40,7 @@ describe("cloudflare SDK: Durable Objects", () => {
     assert.deepEqual([namespace?.class, namespace?.script, namespace?.use_sqlite], ["Counter", "counters", true]);
   });
 
-  it("lists the objects page by page", async () => {
+  it("the objects of a namespace are listed page by page", async () => {
     for (const path of ["/1", "/2", "/3"]) assert.equal((await platform.visit("counters", path)).text, "added");
     const [{ id }] = (await all(client.durableObjects.namespaces.list({ account_id }))) as [{ id: string }];
     const objects = await all<{ id: string; hasStoredData: boolean }>(
@@ -54,7 +54,7 @@ describe("cloudflare SDK: Durable Objects", () => {
     );
   });
 
-  it("a migration with a wrong tag fails with a status and a code", async () => {
+  it("a migration with a wrong tag is rejected with the published status and code", async () => {
     await assert.rejects(
       upload({ bindings: [COUNTER], migrations: { old_tag: "v0", new_tag: "v2", new_classes: ["B"] } }),
       failsWith(412, 10079),

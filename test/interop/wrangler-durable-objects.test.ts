@@ -20,7 +20,7 @@ export default {
   },
 };
 `;
-const WITHOUT = `export default { fetch: () => new Response("none") };`;
+const WORKER_WITHOUT_OBJECTS = `export default { fetch: () => new Response("none") };`;
 
 interface Namespace {
   id: string;
@@ -57,28 +57,28 @@ describe("wrangler deploy with Durable Objects", () => {
   const namespaces = () =>
     platform.ask<Namespace[]>(`/accounts/${platform.account}/workers/durable_objects/namespaces?per_page=1000`);
   const count = async (worker = "counters") => JSON.parse((await platform.visit(worker)).text) as number;
-  async function put(file: string, source: string) {
+  async function writeProject(file: string, source: string) {
     await wrangler.write("wrangler.jsonc", file);
     await wrangler.write("index.js", source);
   }
-  async function refused(message: RegExp) {
+  async function assertDeployFails(message: RegExp) {
     const { code, text } = await wrangler.attempt(["deploy"]);
     assert.notEqual(code, 0, text);
     assert.match(text, message);
   }
   let id = "";
 
-  it("a class that is not exported, and a binding without a migration, are refused", async () => {
-    await put(config(1, "Counter"), WITHOUT);
-    // wrangler itself finds this; the text of the server is tested with the API.
-    await refused(/not exported in your entrypoint file/);
-    await put(config(0, "Counter"), WORKER("Counter"));
-    await refused(/Cannot create binding for class 'Counter' because it is not currently configured/);
+  it("a deploy fails if a class is not exported or has no migration", async () => {
+    await writeProject(config(1, "Counter"), WORKER_WITHOUT_OBJECTS);
+    // wrangler itself reports this error; API tests cover the server's message.
+    await assertDeployFails(/not exported in your entrypoint file/);
+    await writeProject(config(0, "Counter"), WORKER("Counter"));
+    await assertDeployFails(/Cannot create binding for class 'Counter' because it is not currently configured/);
     assert.deepEqual(await namespaces(), []);
   });
 
   it("the first deploy creates the namespace", async () => {
-    await put(config(1, "Counter"), WORKER("Counter"));
+    await writeProject(config(1, "Counter"), WORKER("Counter"));
     const { text } = await wrangler.run(["deploy"]);
     assert.match(text, /env\.COUNTER \(Counter\)\s+Durable Object/);
     const [namespace] = await namespaces();
@@ -93,17 +93,17 @@ describe("wrangler deploy with Durable Objects", () => {
     assert.deepEqual([await count(), await count()], [1, 2]);
   });
 
-  it("a second deploy sends no migration again and keeps the objects", async () => {
+  it("a second deploy does not repeat the migration and keeps the objects", async () => {
     await wrangler.run(["deploy"]);
     assert.equal(await count(), 3);
   });
 
-  it("a secret makes a new version with the same objects", async () => {
+  it("setting a secret creates a new version with the same objects", async () => {
     await wrangler.run(["secret", "put", "KEY"], { input: "secret" });
     assert.equal(await count(), 4);
   });
 
-  it("another worker binds the class by script_name", async () => {
+  it("another worker binds the class with script_name", async () => {
     const caller = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({
         name: "caller",
@@ -118,8 +118,8 @@ describe("wrangler deploy with Durable Objects", () => {
     assert.equal(await count(), 6);
   });
 
-  it("a rename keeps the objects, also for the other worker", async () => {
-    await put(config(2, "Tally"), WORKER("Tally"));
+  it("a renamed class keeps its objects, also for the other worker", async () => {
+    await writeProject(config(2, "Tally"), WORKER("Tally"));
     await wrangler.run(["deploy"]);
     assert.deepEqual(
       (await namespaces()).map((each) => [each.id, each.class]),
@@ -128,14 +128,14 @@ describe("wrangler deploy with Durable Objects", () => {
     assert.deepEqual([await count(), await count("caller")], [7, 8]);
   });
 
-  it("a version upload with a pending migration is refused", async () => {
-    await put(config(3, undefined), WITHOUT);
+  it("a version upload with a pending migration is rejected", async () => {
+    await writeProject(config(3, undefined), WORKER_WITHOUT_OBJECTS);
     const { code, text } = await wrangler.attempt(["versions", "upload"]);
     assert.notEqual(code, 0);
     assert.match(text, /migration/);
   });
 
-  it("a deleted class deletes the files", async () => {
+  it("deleting a class deletes its files", async () => {
     const folder = join(platform.server.ready.dataDirectory, "durable-objects");
     const [owner] = readdirSync(folder).filter((name) => /^[0-9a-f]{32}$/.test(name));
     assert.ok(existsSync(join(folder, owner!, id)));
@@ -145,9 +145,9 @@ describe("wrangler deploy with Durable Objects", () => {
     assert.equal((await platform.visit("counters")).text, "none");
   });
 
-  it("delete removes the worker with its objects", async () => {
+  it("deleting the worker deletes its objects", async () => {
     migrations.push({ tag: "v4", new_sqlite_classes: ["Counter"] });
-    await put(config(4, "Counter"), WORKER("Counter"));
+    await writeProject(config(4, "Counter"), WORKER("Counter"));
     await wrangler.run(["deploy"]);
     assert.equal(await count(), 1);
     await wrangler.run(["delete", "--force"]);

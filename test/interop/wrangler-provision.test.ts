@@ -42,14 +42,14 @@ describe("automatic provisioning of resources without an id", () => {
     return bindings.toSorted((one, other) => (one["name"]! < other["name"]! ? -1 : 1));
   };
 
-  it("wrangler deploy creates namespace, buckets, databases and queue, and the worker uses them", async () => {
+  it("wrangler deploy creates the namespace, buckets, databases and queue, and the worker uses them", async () => {
     const { text } = await wrangler.run(["deploy"]);
     for (const name of ["letters-notes", "letters-my-files", "named-files", "mail", "letters-other", "letters-jobs"])
       assert.ok(text.includes(`"${name}"`), `${name} in ${text}`);
     assert.equal((await platform.visit("letters")).text, "1");
   });
 
-  it("the next wrangler deploy keeps them", async () => {
+  it("the next wrangler deploy reuses them", async () => {
     const before = await settings("letters");
     const { text } = await wrangler.run(["deploy"]);
     assert.doesNotMatch(text, /Creating new/);
@@ -57,7 +57,7 @@ describe("automatic provisioning of resources without an id", () => {
     assert.equal((await platform.visit("letters")).text, "2");
   });
 
-  it("reelpost deploy creates them for another worker, and keeps them, as wrangler does afterwards", async () => {
+  it("reelpost deploy creates them for another worker, and later deploys with reelpost and wrangler reuse them", async () => {
     const config = JSON.stringify({
       ...CONFIG,
       name: "third",
@@ -71,17 +71,17 @@ describe("automatic provisioning of resources without an id", () => {
       first.json.created.map(({ name }: { name: string }) => name),
       ["third-notes", "third-my-files", "third-db", "third-other", "third-jobs"],
     );
-    const used = await settings("third");
+    const boundResources = await settings("third");
     const second = await runCli(["deploy", "--json"], { cwd, env });
     assert.deepEqual([second.code, second.json.created], [0, undefined]);
     assert.equal((await platform.visit("third")).text, "1");
     await wrangler.write("wrangler.jsonc", config);
     await wrangler.run(["deploy"]);
-    assert.deepEqual(await settings("third"), used);
+    assert.deepEqual(await settings("third"), boundResources);
     assert.equal((await platform.visit("third")).text, "2");
   });
 
-  it("a deploy of another worker creates its own", async () => {
+  it("a deploy of another worker creates separate resources", async () => {
     await wrangler.write(
       "wrangler.jsonc",
       JSON.stringify({ ...CONFIG, name: "other", d1_databases: [], r2_buckets: [] }),

@@ -5,7 +5,7 @@ import { createScope, startPlatform, type Platform } from "./platform.ts";
 
 const base = { main: "index.js", compatibility_date: "2026-10-01" };
 const PRODUCER = `export default { fetch(request) { console.log(new URL(request.url).search); return new Response("hello"); } };`;
-/** Stores each item in KV, under its log line. */
+/** Stores each item in KV under the text of its log line. */
 const CONSUMER = `
 export default {
   async tail(events, env) {
@@ -24,14 +24,14 @@ describe("wrangler: tail workers", () => {
   let producer: Wrangler;
   let consumer: Wrangler;
   const config = (more: object = {}) => JSON.stringify({ ...base, name: "producer", ...more });
-  const observed = { tail_consumers: [{ service: "consumer" }] };
+  const withTailWorker = { tail_consumers: [{ service: "consumer" }] };
   before(async () => {
     platform = await startPlatform(scope);
     const { id } = await platform.ask<{ id: string }>(`/accounts/${platform.account}/storage/kv/namespaces`, {
       method: "POST",
       body: JSON.stringify({ title: "seen" }),
     });
-    producer = await platform.wrangler({ "wrangler.jsonc": config(observed), "index.js": PRODUCER });
+    producer = await platform.wrangler({ "wrangler.jsonc": config(withTailWorker), "index.js": PRODUCER });
     consumer = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({
         ...base,
@@ -43,8 +43,8 @@ describe("wrangler: tail workers", () => {
   });
   after(scope.close);
 
-  /** Visits the producer until the tail worker has stored the item: it is called after the response. */
-  async function received(key: string): Promise<string> {
+  /** Sends a request to the producer, then polls the tail worker, which is called after the response, for the stored item. */
+  async function receivedItem(key: string): Promise<string> {
     await platform.visit("producer", `/?${key}`);
     const deadline = Date.now() + 20_000;
     for (;;) {
@@ -53,7 +53,7 @@ describe("wrangler: tail workers", () => {
     }
   }
 
-  it("a tail worker must exist", async () => {
+  it("a deploy fails if a tail worker does not exist", async () => {
     const { text, code } = await producer.attempt(["deploy"]);
     assert.notEqual(code, 0);
     assert.match(text, /The tail consumer 'consumer' does not exist/);
@@ -63,19 +63,19 @@ describe("wrangler: tail workers", () => {
   it("a tail worker receives the requests of the other worker", async () => {
     await consumer.run(["deploy"]);
     await producer.run(["deploy"]);
-    assert.deepEqual(JSON.parse(await received("one")), ["producer", "ok", "GET", 200]);
+    assert.deepEqual(JSON.parse(await receivedItem("one")), ["producer", "ok", "GET", 200]);
     const { tail_consumers } = await platform.ask<{ tail_consumers: unknown }>(
       `/accounts/${platform.account}/workers/scripts/producer/settings`,
     );
-    assert.deepEqual(tail_consumers, observed.tail_consumers);
+    assert.deepEqual(tail_consumers, withTailWorker.tail_consumers);
   });
 
-  it("a tail worker that is removed by a change of the settings receives nothing", async () => {
+  it("a tail worker that is removed from the script settings receives nothing", async () => {
     const path = `/accounts/${platform.account}/workers/scripts/producer/script-settings`;
     await platform.ask(path, { method: "PATCH", body: JSON.stringify({ tail_consumers: [] }) });
     await platform.visit("producer", "/?two");
-    await platform.ask(path, { method: "PATCH", body: JSON.stringify(observed) });
-    assert.deepEqual(JSON.parse(await received("three")), ["producer", "ok", "GET", 200]);
+    await platform.ask(path, { method: "PATCH", body: JSON.stringify(withTailWorker) });
+    assert.deepEqual(JSON.parse(await receivedItem("three")), ["producer", "ok", "GET", 200]);
     assert.equal((await platform.visit("consumer", `/?key=${encodeURIComponent("?two")}`)).text, "");
   });
 });

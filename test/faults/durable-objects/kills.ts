@@ -7,7 +7,7 @@ import { spawnServe, temporaryFolder } from "../../support/serve.ts";
 
 /**
  * Each write has a number in its path. The object stores it with SQL and the synchronous key-value API in one
- * transaction, and counts writes of the same number, so that a repeated write is seen.
+ * transaction, and counts how often it writes each number, to detect duplicates.
  */
 const WORKER = `
 import { DurableObject } from "cloudflare:workers";
@@ -36,7 +36,7 @@ export default {
   },
 };`;
 
-const host = "ledgers.main.localhost";
+const HOST = "ledgers.main.localhost";
 const OBJECTS = ["one", "two", "three"];
 
 interface Figures {
@@ -46,12 +46,12 @@ interface Figures {
   lost: number;
   /** Writes that were stored more than once. */
   duplicated: number;
-  /** Stored without an acknowledgement: the process died in between. */
+  /** Writes that were stored but not acknowledged, because the process died in between. */
   unacknowledged: number;
   alarms: number;
 }
 
-/** Kills workerd and the server in turn while clients write, and compares the stored numbers with the acknowledged ones. */
+/** Kills workerd and the server alternately while clients write, then compares the stored with the acknowledged writes. */
 export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rounds: number; perRound: number }) {
   const dataDirectory = await temporaryFolder(t);
   const env = { REELPOST_API_TOKEN: TOKEN };
@@ -61,17 +61,17 @@ export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rou
     migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["Ledger"] }] },
   });
   const call = async (path: string): Promise<unknown> => {
-    const { status, body } = await ask(server.ready, path, { host });
+    const { status, body } = await ask(server.ready, path, { host: HOST });
     if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
     return JSON.parse(body) as unknown;
   };
   /** Repeats a call until it succeeds: the process may be restarting. */
-  async function answered(path: string): Promise<unknown> {
-    for (let left = 600; ; left--) {
+  async function callUntilSuccess(path: string): Promise<unknown> {
+    for (let attemptsLeft = 600; ; attemptsLeft--) {
       try {
         return await call(path);
       } catch (err) {
-        if (left === 0) throw err;
+        if (attemptsLeft === 0) throw err;
         await sleep(50);
       }
     }
@@ -81,24 +81,24 @@ export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rou
   const total = () => [...acknowledged.values()].reduce((sum, { size }) => sum + size, 0);
   let next = 0;
   for (let round = 0; round < rounds; round++) {
-    assert.equal(await answered("/alarms/later/1"), "set");
-    const killed = new AbortController();
+    assert.equal(await callUntilSuccess("/alarms/later/1"), "set");
+    const stopClients = new AbortController();
     const clients = [...OBJECTS, ...OBJECTS].map(async (object) => {
-      while (!killed.signal.aborted) {
+      while (!stopClients.signal.aborted) {
         const n = String(next++);
         const result = await call(`/${object}/write/${n}`).catch(() => undefined);
         if (result === "stored") acknowledged.get(object)!.add(n);
       }
     });
     try {
-      const wanted = total() + perRound;
-      while (total() < wanted) await sleep(2);
-      const holders = holdersOf(dataDirectory);
-      assert.equal(holders.length, 1, "one process has the objects");
-      if (round % 2 === 0) process.kill(holders[0]!, "SIGKILL");
+      const targetTotal = total() + perRound;
+      while (total() < targetTotal) await sleep(2);
+      const objectProcesses = objectProcessesOf(dataDirectory);
+      assert.equal(objectProcesses.length, 1, "exactly one process has the objects open");
+      if (round % 2 === 0) process.kill(objectProcesses[0]!, "SIGKILL");
       else server.child.kill("SIGKILL");
     } finally {
-      killed.abort();
+      stopClients.abort();
     }
     await Promise.all(clients);
     if (round % 2 === 1) {
@@ -116,24 +116,24 @@ export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rou
     alarms: 0,
   };
   for (const object of OBJECTS) {
-    const { seen, count } = (await answered(`/${object}/read`)) as { seen: [string, number][]; count: number };
-    const stored = new Map(seen);
-    const own = acknowledged.get(object)!;
-    figures.lost += [...own].filter((n) => !stored.has(n)).length;
+    const { seen, count } = (await callUntilSuccess(`/${object}/read`)) as { seen: [string, number][]; count: number };
+    const storedWrites = new Map(seen);
+    const acknowledgedWrites = acknowledged.get(object)!;
+    figures.lost += [...acknowledgedWrites].filter((n) => !storedWrites.has(n)).length;
     figures.duplicated += seen.filter(([, times]) => times > 1).length;
-    figures.unacknowledged += seen.filter(([n]) => !own.has(n)).length;
+    figures.unacknowledged += seen.filter(([n]) => !acknowledgedWrites.has(n)).length;
     assert.equal(
       count,
       seen.reduce((sum, [, times]) => sum + times, 0),
-      "both parts of a transaction are stored",
+      "both writes of each transaction are stored",
     );
   }
-  figures.alarms = ((await answered("/alarms/read")) as { alarm: number }).alarm;
+  figures.alarms = ((await callUntilSuccess("/alarms/read")) as { alarm: number }).alarm;
   return figures;
 }
 
-/** Processes that have the files of objects in this data directory open: SQLite maps its shared memory. */
-const holdersOf = (dataDirectory: string): number[] =>
+/** Ids of processes that have object files in this data directory open, found by the shared memory that SQLite maps. */
+const objectProcessesOf = (dataDirectory: string): number[] =>
   readdirSync("/proc").flatMap((name) => {
     try {
       const isHolder =

@@ -5,23 +5,23 @@ const WORKERD = "src/workers/runtime/durable-objects.workerd.test.ts";
 
 export const mutations: Mutation[] = [
   {
-    file: "src/workers/objects/plan.ts",
+    file: "src/workers/objects/migration-plan.ts",
     from: 'oldTag !== tag && (oldTag !== "" || newTag !== undefined)',
     to: "oldTag > tag",
     test: MIGRATIONS,
   },
   {
     file: "src/workers/objects/migrations.ts",
-    from: "if (existing.has(namespace.id)) deleted.push(namespace);",
+    from: "if (existingIds.has(namespace.id)) deletedNamespaces.push(namespace);",
     to: "",
     test: MIGRATIONS,
   },
   {
     file: "src/workers/runtime/object-owners.ts",
-    from: "if (current !== undefined && ownerOf(current) === owner) return current;",
+    from: "if (claimingSlot !== undefined && ownerOf(claimingSlot) === owner) return claimingSlot;",
     to: "",
     test: WORKERD,
-    name: "of two versions",
+    name: "the version deployed last runs",
   },
   {
     file: "src/workers/objects/alarms.ts",

@@ -50,8 +50,8 @@ export const mutations: Mutation[] = [
     test: "src/workers/tails/consumers/consumers.test.ts",
   },
   {
-    file: "src/workers/tails/consumers/line.ts",
-    from: "waiting.length >= limits.queueItems || ",
+    file: "src/workers/tails/consumers/consumer-queue.ts",
+    from: "waitingItems.length >= limits.queueItems || ",
     to: "",
     test: "src/workers/tails/consumers/consumers.test.ts",
   },

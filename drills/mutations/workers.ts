@@ -173,7 +173,7 @@ export const mutations: Mutation[] = [
     name: "removes nothing",
   },
   {
-    file: "src/workers/scripts/deploying.ts",
+    file: "src/workers/scripts/deploy.ts",
     from: "if (known.get(versionId)?.scriptId !== found.id) throw",
     to: "if (!known.has(versionId)) throw",
     test: "src/workers/scripts/scripts.test.ts",

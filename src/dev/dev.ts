@@ -138,7 +138,7 @@ export function createDev(
   const alarms = createObjectAlarms({
     storage: processes.objectStorage!,
     wake: async ({ name }) => {
-      await runtime.handlers(name);
+      await runtime.readExports(name);
       return true;
     },
     clock,

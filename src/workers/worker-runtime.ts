@@ -21,7 +21,7 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   /** Calls between workers. Evaluated for each call, because it may be set after the runtime has been created. */
   calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
-  /** False in a server with several processes. Default true. */
+  /** Whether to support Durable Objects; false in a server with several processes. Default true. */
   durableObjects?: boolean;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
   dataDirectory: string;

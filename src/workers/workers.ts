@@ -29,9 +29,9 @@ interface WorkersOptions {
   accounts: Pick<AccountsModule, "nameOf" | "stillValid" | "onChanged" | "s3Credentials">;
   /** The zones in which workers have routes and custom domains. */
   zones: RoutingZones;
-  /** The event that a zone was deleted. */
+  /** Topic of the event that reports a deleted zone. */
   zoneDeleted: string;
-  /** The scheme of a request, as seen by the client. */
+  /** The scheme that the client used for a request. */
   schemeOf(request: IncomingMessage): "http" | "https";
   r2Http: R2HttpOptions;
   /** Maximum size of an uploaded script with its modules, in bytes. */
@@ -46,7 +46,7 @@ export interface Workers {
   live: LiveWorkers & LiveVersions;
   tails: Tails;
   assets: AssetUploads;
-  /** Call `load` before the first request. */
+  /** Routing of requests to workers. Call `load` before the first request. */
   routing: WorkerRouting;
   r2Http: R2Http;
   objectNamespaces: ObjectNamespaces;
@@ -71,8 +71,8 @@ export function createWorkers(
   const assets = createAssets({ db, objects, secrets, clock, ids });
   const { objectStorage } = runtime;
   const durableObjects = createScriptObjects({ db, ids, log, storage: objectStorage });
-  const live = createLiveWorkers({ db, objects, secrets, assets, durableObjects, events, runtime, clock, log });
-  lifecycle.onStop("live workers", () => live.close());
+  const liveWorkers = createLiveWorkers({ db, objects, secrets, assets, durableObjects, events, runtime, clock, log });
+  lifecycle.onStop("live workers", () => liveWorkers.close());
   const tails = createTails({
     db,
     events,
@@ -84,13 +84,18 @@ export function createWorkers(
   });
   lifecycle.onStop("tails", () => tails.close());
   tails.watch(runtime);
-  const lookup = createConsumerLookup({ db, events, clock });
-  const consumers = createTailConsumers({ consumersOf: lookup.of, deliver: live.tail, clock, log });
-  const unwatch = consumers.watch(runtime);
+  const consumerLookup = createConsumerLookup({ db, events, clock });
+  const consumers = createTailConsumers({
+    consumersOf: consumerLookup.consumersOf,
+    deliver: liveWorkers.tail,
+    clock,
+    log,
+  });
+  const stopWatching = consumers.watch(runtime);
   lifecycle.onStop("tail workers", async () => {
-    unwatch();
+    stopWatching();
     await consumers.close();
-    lookup.close();
+    consumerLookup.close();
   });
   accounts.onChanged(
     () =>
@@ -103,7 +108,7 @@ export function createWorkers(
     objects,
     secrets,
     events,
-    live,
+    live: liveWorkers,
     assets,
     durableObjects,
     clock,
@@ -133,14 +138,14 @@ export function createWorkers(
   });
   lifecycle.onStop("worker routes", () => routing.close());
   if (scheduled) {
-    const schedules = createSchedules({ db, jobs, live, clock, log });
+    const schedules = createSchedules({ db, jobs, live: liveWorkers, clock, log });
     lifecycle.onStop("schedules", () => schedules.close());
-    const deliveries = bindings.queue.deliver((ref, batch) => live.queue(ref, batch));
+    const deliveries = bindings.queue.deliver((ref, batch) => liveWorkers.queue(ref, batch));
     lifecycle.onStop("queues", () => deliveries.close());
   }
   if (objectStorage !== undefined) {
-    const objectRuns = runObjects({ db, storage: objectStorage, live, clock, log });
-    lifecycle.onStop("durable objects", () => objectRuns.close());
+    const objectRunner = runObjects({ db, storage: objectStorage, live: liveWorkers, clock, log });
+    lifecycle.onStop("durable objects", () => objectRunner.close());
   }
   const sweep = every(SWEEP_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
   lifecycle.onStop("module sweep", () => sweep.stop());
@@ -157,7 +162,7 @@ export function createWorkers(
         await routing.removeScript(account, name);
       },
     },
-    live,
+    live: liveWorkers,
     tails,
     assets,
     routing,

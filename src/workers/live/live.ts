@@ -7,7 +7,7 @@ import { createScriptObjects, type ScriptObjectsStore } from "../objects/script-
 import { workerErrors } from "../errors.ts";
 import { NOT_STARTED } from "../runtime/pool.ts";
 import type { InvocationOutcome, WorkerRuntime } from "../runtime/port.ts";
-import { DEPLOYMENTS_TOPIC } from "../scripts/deploying.ts";
+import { DEPLOYMENTS_TOPIC } from "../scripts/deploy.ts";
 import type { LiveVersions } from "../scripts/live-versions.ts";
 import type { LiveWorkers, ScriptRef } from "../scripts/port.ts";
 import { versionKey, loadWorker } from "../scripts/worker.ts";
@@ -16,7 +16,7 @@ import { pickVersion } from "./pick.ts";
 import { createLoadedVersions, type LoadedVersion } from "./residents.ts";
 import { createScriptRoutes } from "./routes.ts";
 
-interface Wakes {
+interface WorkerStarter {
   /** Starts the process of a worker. Throws scriptMissing. */
   wake(ref: ScriptRef): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface LiveOptions {
   /** Defaults to assets in the same stores. */
   assets?: Assets;
   /** Default: Durable Objects in the same database. */
-  durableObjects?: Pick<ScriptObjectsStore, "of">;
+  durableObjects?: Pick<ScriptObjectsStore, "resolveVersion">;
   events: Events;
   runtime: WorkerRuntime;
   clock?: Clock;
@@ -56,7 +56,7 @@ export function createLiveWorkers({
   durableObjects = createScriptObjects({ db, ids: randomIds, log, storage: undefined }),
   random = Math.random,
   limits,
-}: LiveOptions): LiveWorkers & LiveVersions & Wakes {
+}: LiveOptions): LiveWorkers & LiveVersions & WorkerStarter {
   const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
   const routes = createScriptRoutes({ db, clock, limit: bounds.routes });
   const residents = createLoadedVersions({
@@ -200,7 +200,7 @@ export function createLiveWorkers({
     },
     async wake(ref) {
       const resident = await enter(ref, {});
-      await runtime.handlers(resident.key).finally(() => residents.release(resident));
+      await runtime.readExports(resident.key).finally(() => residents.release(resident));
     },
     calls: createWorkerCalls(
       async ({ account = "", worker, entrypoint }) => {
@@ -221,7 +221,7 @@ export function createLiveWorkers({
     async startTrial(worker) {
       const scriptId = worker.key!.split("/")[1]!;
       const began = performance.now();
-      // A trial without stored objects never becomes the process of its version.
+      // A trial of a version with Durable Objects does not store them, so it cannot become the version's process.
       const { objects } = worker;
       const key = objects === undefined ? worker.key! : `${worker.key!}/trial`;
       const trial = await residents.startTrial({ ...worker, key }, scriptId);
@@ -229,7 +229,7 @@ export function createLiveWorkers({
         const startupMs = Math.round(performance.now() - began);
         return {
           startupMs,
-          ...(await runtime.handlers(key)),
+          ...(await runtime.readExports(key)),
           keep: () => trial.settle(objects === undefined),
           drop: () => trial.settle(false),
         };

@@ -4,21 +4,21 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /** workerd stores the alarms of a namespace in this database. */
-const FILE = "metadata.sqlite";
+const METADATA_FILE = "metadata.sqlite";
 const NS_PER_MS = 1_000_000n;
 
 /**
- * When the earliest alarm of a namespace is due, in epoch milliseconds. No process may have the folder open. Reads a
- * copy: SQLite would create files next to the original that workerd's user could not open.
+ * Returns when the earliest alarm of a namespace is due, in epoch milliseconds. No process may have the directory open.
+ * Reads a copy: SQLite would create files next to the original that workerd's user could not open.
  */
-export function nextAlarm(folder: string): number | undefined {
-  // Links and pipes are not followed: the folder belongs to the user of the worker.
-  if (!isFile(join(folder, FILE))) return undefined;
+export function readNextAlarm(folder: string): number | undefined {
+  // The worker's user owns the directory, so symbolic links and pipes are ignored.
+  if (!isFile(join(folder, METADATA_FILE))) return undefined;
   const copy = mkdtempSync(join(tmpdir(), "reelpost-alarms-"));
   try {
-    for (const name of [FILE, `${FILE}-wal`])
+    for (const name of [METADATA_FILE, `${METADATA_FILE}-wal`])
       if (isFile(join(folder, name))) copyFileSync(join(folder, name), join(copy, name));
-    return readEarliest(join(copy, FILE));
+    return readEarliest(join(copy, METADATA_FILE));
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
@@ -29,7 +29,7 @@ const isFile = (path: string) => existsSync(path) && lstatSync(path).isFile();
 function readEarliest(file: string): number | undefined {
   const db = new DatabaseSync(file, { defensive: true });
   try {
-    // Only a table: a view could contain any query.
+    // Accepts only a table: a view could contain any query.
     const table = db
       .prepare("select 1 from sqlite_master where type = 'table' and name = '_cf_ALARM' and sql like 'create table%'")
       .get();

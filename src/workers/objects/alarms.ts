@@ -3,7 +3,7 @@ import type { ObjectStorage, ObjectWorker } from "./storage.ts";
 
 /** Starts the processes of workers whose alarms are due; workerd itself then calls the alarm handlers. */
 interface ObjectAlarms {
-  /** Looks for alarms of these workers, which have no process yet. */
+  /** Schedules the alarms of these workers, which have no process yet. */
   watch(workers: readonly ObjectWorker[]): void;
   close(): void;
 }
@@ -29,10 +29,10 @@ export function createObjectAlarms({
 
   async function schedule(worker: ObjectWorker) {
     const at = await storage.nextAlarm(worker.objects);
-    if (at !== undefined) runIn(worker, at - clock.now());
+    if (at !== undefined) startIn(worker, at - clock.now());
   }
 
-  function runIn(worker: ObjectWorker, ms: number) {
+  function startIn(worker: ObjectWorker, ms: number) {
     const { owner } = worker.objects;
     clearTimeout(timers.get(owner));
     if (closed) return;
@@ -40,24 +40,24 @@ export function createObjectAlarms({
       () => {
         timers.delete(owner);
         if (ms > MAX_TIMER_MS) void schedule(worker);
-        else void start(worker);
+        else void startWorker(worker);
       },
       Math.min(Math.max(0, ms), MAX_TIMER_MS),
     ).unref();
     timers.set(owner, timer);
   }
 
-  async function start(worker: ObjectWorker) {
+  async function startWorker(worker: ObjectWorker) {
     try {
-      // The process may have been started, and may have ended again, since the alarm was read.
+      // Since the alarm was read, the process may have started and ended again.
       const at = await storage.nextAlarm(worker.objects);
       if (at === undefined) return;
-      if (at > clock.now()) return runIn(worker, at - clock.now());
+      if (at > clock.now()) return startIn(worker, at - clock.now());
       if (await wake(worker)) return;
-      log.debug({ worker: worker.name }, "durable objects: alarm belongs to a worker that does not exist");
+      log.debug({ worker: worker.name }, "durable objects: alarm skipped; its worker does not exist");
     } catch (err) {
-      log.warn({ err, worker: worker.name }, "durable objects: failed to start a worker for its alarms, will retry");
-      runIn(worker, RETRY_MS);
+      log.warn({ err, worker: worker.name }, "durable objects: failed to start worker for its alarms, will retry");
+      startIn(worker, RETRY_MS);
     }
   }
 

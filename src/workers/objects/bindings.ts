@@ -2,51 +2,61 @@ import type { Binding, DurableObjectBinding } from "../scripts/script.ts";
 import { objectErrors } from "./errors.ts";
 import type { ObjectNamespace } from "./port.ts";
 
-/** Finds the namespace of a class of another worker. */
-export type FindForeign = (
+/** Finds the namespace of a class that another worker exports. */
+export type FindForeignNamespace = (
   binding: DurableObjectBinding & { script_name: string },
 ) => Promise<ObjectNamespace | undefined>;
 
-interface Resolution {
+interface NamespaceLookup {
   script: string;
   /** The namespaces of the worker itself. */
   namespaces: readonly ObjectNamespace[];
-  /** Those that the deploy deletes. */
-  deleted: readonly ObjectNamespace[];
-  findForeign: FindForeign;
+  /** The namespaces that the deploy deletes. */
+  deletedNamespaces: readonly ObjectNamespace[];
+  findForeign: FindForeignNamespace;
 }
 
 /**
- * Bindings to Durable Object classes with the ids of their namespaces. Throws notConfigured and stillBound for a class
- * that has none.
+ * Adds the namespace ids to bindings to Durable Object classes. Throws notConfigured or stillBound for a class without a
+ * namespace.
  */
-export async function resolveObjectBindings(bindings: Binding[], resolution: Resolution): Promise<Binding[]> {
-  return Promise.all(bindings.map((binding) => resolved(binding, resolution)));
+export async function resolveObjectBindings(bindings: Binding[], resolution: NamespaceLookup): Promise<Binding[]> {
+  return Promise.all(bindings.map((binding) => resolveBinding(binding, resolution)));
 }
 
-async function resolved(binding: Binding, { script, namespaces, deleted, findForeign }: Resolution): Promise<Binding> {
+async function resolveBinding(
+  binding: Binding,
+  { script, namespaces, deletedNamespaces, findForeign }: NamespaceLookup,
+): Promise<Binding> {
   if (binding.type !== "durable_object_namespace") return binding;
-  const { script_name = script, namespace_id: _, ...own } = binding;
+  const { script_name = script, namespace_id: _, ...fields } = binding;
   const { class_name: className } = binding;
-  const found =
+  const namespace =
     script_name === script
       ? namespaces.find((each) => each.className === className)
       : await findForeign({ ...binding, script_name });
-  if (found === undefined && script_name === script && deleted.some((each) => each.className === className))
+  if (
+    namespace === undefined &&
+    script_name === script &&
+    deletedNamespaces.some((each) => each.className === className)
+  )
     throw objectErrors.stillBound({ className, binding: binding.name });
-  if (found === undefined) throw objectErrors.notConfigured({ className, script: script_name });
-  return { ...own, ...(script_name !== script && { script_name }), namespace_id: found.id };
+  if (namespace === undefined) throw objectErrors.notConfigured({ className, script: script_name });
+  return { ...fields, ...(script_name !== script && { script_name }), namespace_id: namespace.id };
 }
 
 /**
- * The bindings of a stored version as they are now: classes of other workers may have been renamed, or created again,
- * since the version was uploaded. A class that no longer exists keeps its binding; calls of it fail.
+ * The bindings of a stored version with current class names and namespace ids: classes of other workers may have been
+ * renamed or recreated since the version was uploaded. The binding to a class that no longer exists remains; calls to
+ * it fail.
  */
-export const currentObjectBindings = (bindings: Binding[], findForeign: FindForeign): Promise<Binding[]> =>
+export const currentObjectBindings = (bindings: Binding[], findForeign: FindForeignNamespace): Promise<Binding[]> =>
   Promise.all(
     bindings.map(async (binding) => {
       if (binding.type !== "durable_object_namespace" || binding.script_name === undefined) return binding;
-      const found = await findForeign({ ...binding, script_name: binding.script_name });
-      return found === undefined ? binding : { ...binding, class_name: found.className, namespace_id: found.id };
+      const namespace = await findForeign({ ...binding, script_name: binding.script_name });
+      return namespace === undefined
+        ? binding
+        : { ...binding, class_name: namespace.className, namespace_id: namespace.id };
     }),
   );

@@ -12,15 +12,15 @@ import {
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { makeDurableFolder } from "../../store/index.ts";
-import type { ListedObjects, ObjectsPage } from "./port.ts";
+import type { ObjectsPage, ObjectsPageRequest } from "./port.ts";
 
 export interface SystemUser {
   uid: number;
   gid: number;
 }
 
-/** Folders named by the server; development uses other names, which `owners` does not list. */
-const NAME = /^[0-9a-f]{32}$/;
+/** Directory names that the server generates. Development uses other names, which `owners` does not list. */
+const FOLDER_NAME = /^[0-9a-f]{32}$/;
 const OBJECT_FILE = /^([0-9a-f]{64})\.sqlite$/;
 
 interface OpenFolder {
@@ -31,8 +31,9 @@ interface OpenFolder {
 }
 
 /**
- * The folders in which workerd stores objects: `<owner>/<namespace>/<object>.sqlite`. Only the user of the process can
- * open them; a process reaches its folder through a file descriptor, because the data directory is closed to it.
+ * The directories in which workerd stores objects: `<owner>/<namespace>/<object>.sqlite`. Only the user of the process
+ * can open them. A process accesses its directory through a file descriptor, because it cannot traverse the data
+ * directory.
  */
 export function createObjectFolders(directory: string) {
   const pathOf = (owner: string, namespace = "") => join(directory, owner, namespace);
@@ -44,7 +45,7 @@ export function createObjectFolders(directory: string) {
       const path = pathOf(owner);
       makeDurableFolder(path);
       for (const id of namespaces) makeDurableFolder(pathOf(owner, id));
-      giveTo(path, user);
+      changeOwner(path, user);
       writeFileSync(lockOf(owner), "", { flag: "a", mode: 0o600 });
       const fd = process.platform === "linux" ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined;
       return { path, fd, lock: lockOf(owner), close: () => fd !== undefined && closeSync(fd) };
@@ -53,24 +54,28 @@ export function createObjectFolders(directory: string) {
       const paths = namespaces?.map((id) => pathOf(owner, id)) ?? [pathOf(owner), lockOf(owner)];
       for (const path of paths) rmSync(path, { recursive: true, force: true });
     },
-    owners: (): string[] => entries(directory).filter((name) => NAME.test(name)),
-    namespaces: (owner: string): string[] => entries(pathOf(owner)).filter((name) => NAME.test(name)),
-    async list(owner: string, namespace: string, { after = "", limit }: ObjectsPage): Promise<ListedObjects> {
+    owners: (): string[] => listNames(directory).filter((name) => FOLDER_NAME.test(name)),
+    namespaces: (owner: string): string[] => listNames(pathOf(owner)).filter((name) => FOLDER_NAME.test(name)),
+    async list(owner: string, namespace: string, { after = "", limit }: ObjectsPageRequest): Promise<ObjectsPage> {
       const folder = pathOf(owner, namespace);
-      const all = (await readdir(folder).catch(ifMissing)).flatMap((name) => OBJECT_FILE.exec(name)?.[1] ?? []).sort();
-      const rest = all.filter((id) => id > after);
-      const ids = rest.slice(0, limit);
-      const items = await Promise.all(ids.map(async (id) => ({ id, hasStoredData: await hasData(join(folder, id)) })));
-      return { items, total: all.length, ...(rest.length > limit && { next: ids.at(-1)! }) };
+      const allIds = (await readdir(folder).catch(emptyIfMissing))
+        .flatMap((name) => OBJECT_FILE.exec(name)?.[1] ?? [])
+        .sort();
+      const followingIds = allIds.filter((id) => id > after);
+      const pageIds = followingIds.slice(0, limit);
+      const items = await Promise.all(
+        pageIds.map(async (id) => ({ id, hasStoredData: await hasData(join(folder, id)) })),
+      );
+      return { items, total: allIds.length, ...(followingIds.length > limit && { next: pageIds.at(-1)! }) };
     },
   };
 }
 
 /**
- * Makes `user` the only one who can open the folder. Its files belong to another user if the settings of users have
- * changed. The folder itself comes last, so that an interrupted change is repeated.
+ * Gives `user` exclusive access to the directory. Its files belong to another user if the user settings have changed.
+ * Changes the directory itself last, so that an interrupted change is repeated.
  */
-function giveTo(folder: string, user: SystemUser | undefined): void {
+function changeOwner(folder: string, user: SystemUser | undefined): void {
   const uid = user?.uid ?? process.geteuid?.();
   const gid = user?.gid ?? process.getegid?.();
   if (uid === undefined || gid === undefined) return;
@@ -84,7 +89,7 @@ function giveTo(folder: string, user: SystemUser | undefined): void {
   chmodSync(folder, 0o700);
 }
 
-/** A database that was only opened is empty until its log is written back. */
+/** The main file of a new database is empty until the write-ahead log is checkpointed, so the log counts as data too. */
 async function hasData(path: string): Promise<boolean> {
   const sizes = [".sqlite", ".sqlite-wal"].map((suffix) =>
     lstat(`${path}${suffix}`).then(
@@ -95,15 +100,15 @@ async function hasData(path: string): Promise<boolean> {
   return (await Promise.all(sizes)).some((size) => size > 0);
 }
 
-function entries(path: string): string[] {
+function listNames(path: string): string[] {
   try {
     return readdirSync(path);
   } catch (err) {
-    return ifMissing(err);
+    return emptyIfMissing(err);
   }
 }
 
-function ifMissing(err: unknown): string[] {
+function emptyIfMissing(err: unknown): string[] {
   if ((err as NodeJS.ErrnoException).code === "ENOENT") return [];
   throw err;
 }

@@ -1,11 +1,11 @@
-/** Limits of Durable Objects. */
+/** Limits for Durable Objects. */
 export const objectLimits = {
-  /** Classes of one worker. The hosted service allows 500. */
+  /** Maximum number of classes per worker, as in the hosted service. */
   classes: 500,
-  /** Steps in one upload. */
+  /** Maximum number of migration steps per upload. */
   steps: 1000,
-  /** Length of a class name. */
-  className: 255,
-  /** Length of a migration tag. */
-  tag: 1024,
+  /** Maximum length of a class name, in characters. */
+  classNameLength: 255,
+  /** Maximum length of a migration tag, in characters. */
+  migrationTagLength: 1024,
 } as const;

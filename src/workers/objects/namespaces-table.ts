@@ -2,13 +2,13 @@ import type { Kysely } from "kysely";
 import type { AccountNamespace, ObjectNamespace } from "./port.ts";
 import type { ObjectTables } from "./schema.ts";
 
-/** `worker_scripts` belongs to the scripts. */
+/** The scripts module owns `worker_scripts`. */
 type WithScripts = ObjectTables & {
   worker_scripts: { id: string; account_id: string; name: string; live_deployment_id: string | null };
 };
 type Tables = Kysely<ObjectTables>;
 
-/** The namespaces of one worker, in the order of their creation. */
+/** The namespaces of one worker, in order of creation. */
 export async function namespacesOf(tables: Tables, scriptId: string): Promise<ObjectNamespace[]> {
   const rows = await tables
     .selectFrom("worker_object_namespaces")
@@ -20,20 +20,20 @@ export async function namespacesOf(tables: Tables, scriptId: string): Promise<Ob
   return rows.map(namespaceOf);
 }
 
-/** Replaces the namespaces of a worker; those that remain keep their id and their time of creation. */
+/** Replaces the namespaces of a worker; remaining namespaces keep their ids and creation times. */
 export async function replaceNamespaces(
   tables: Tables,
   { id: scriptId, account }: { id: string; account: string },
   namespaces: readonly ObjectNamespace[],
   now: number,
 ): Promise<void> {
-  const before = await tables
+  const previousRows = await tables
     .selectFrom("worker_object_namespaces")
     .select(["id", "created_at"])
     .where("script_id", "=", scriptId)
     .execute();
-  const times = new Map(before.map(({ id, created_at }) => [id, created_at]));
-  // Renamed classes may have swapped their names, which are unique: so all rows are written again.
+  const creationTimes = new Map(previousRows.map(({ id, created_at }) => [id, created_at]));
+  // Classes may have swapped their names, which are unique, so all rows are rewritten.
   await deleteNamespaces(tables, scriptId);
   for (const { id, className, sqlite } of namespaces)
     await tables
@@ -44,7 +44,7 @@ export async function replaceNamespaces(
         script_id: scriptId,
         class_name: className,
         sqlite: Number(sqlite),
-        created_at: times.get(id) ?? now,
+        created_at: creationTimes.get(id) ?? now,
       })
       .execute();
 }
@@ -53,7 +53,7 @@ export async function deleteNamespaces(tables: Tables, scriptId: string): Promis
   await tables.deleteFrom("worker_object_namespaces").where("script_id", "=", scriptId).execute();
 }
 
-/** The namespace of a class of another worker; its current class name if `id` is known. */
+/** Finds the namespace of a class of another worker: by `id` if it is set and exists, otherwise by class name. */
 export async function findForeignNamespace(
   tables: Kysely<WithScripts>,
   { account, script, className, id }: { account: string; script: string; className: string; id?: string | undefined },
@@ -97,8 +97,8 @@ export async function listNamespaces(
   return rows.map((row) => ({ ...namespaceOf(row), script: row.name }));
 }
 
-/** The worker that a namespace of the account belongs to. */
-export async function ownerOfNamespace(tables: Tables, account: string, id: string): Promise<string | undefined> {
+/** The id of the worker that owns a namespace of the account. */
+export async function scriptIdOfNamespace(tables: Tables, account: string, id: string): Promise<string | undefined> {
   const row = await tables
     .selectFrom("worker_object_namespaces")
     .select("script_id")
@@ -113,12 +113,12 @@ interface OwnerRecord {
   scriptId: string;
   account: string;
   script: string;
-  /** False if no version is deployed, so that none can run. */
+  /** False if no version is deployed. */
   isLive: boolean;
   namespaces: ObjectNamespace[];
 }
 
-/** Every worker that has namespaces. */
+/** Lists all workers that have namespaces. */
 export async function listOwners(tables: Kysely<WithScripts>): Promise<OwnerRecord[]> {
   const rows = await tables
     .selectFrom("worker_object_namespaces as namespaces")

@@ -2,12 +2,12 @@ import { offsetOf } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";
 import { objectErrors } from "./errors.ts";
-import { countNamespaces, listNamespaces, ownerOfNamespace } from "./namespaces-table.ts";
+import { countNamespaces, listNamespaces, scriptIdOfNamespace } from "./namespaces-table.ts";
 import type { ObjectNamespaces } from "./port.ts";
 import type { ObjectTables } from "./schema.ts";
 import type { ObjectStorage } from "./storage.ts";
 
-/** Lists of namespaces and objects. */
+/** Lists namespaces and their objects. */
 export function createObjectNamespaces({
   db,
   storage,
@@ -19,13 +19,13 @@ export function createObjectNamespaces({
   return {
     async list(account, page) {
       const total = await countNamespaces(db.tables<ObjectTables>(), account);
-      const slice = { offset: offsetOf(page), limit: page.perPage };
-      return { items: await listNamespaces(tables, account, slice), total };
+      const range = { offset: offsetOf(page), limit: page.perPage };
+      return { items: await listNamespaces(tables, account, range), total };
     },
     async objects(account, namespace, page) {
-      const owner = await ownerOfNamespace(db.tables<ObjectTables>(), account, namespace);
-      if (owner === undefined) throw objectErrors.namespaceMissing({ namespace, account });
-      return storage.list(owner, namespace, page);
+      const scriptId = await scriptIdOfNamespace(db.tables<ObjectTables>(), account, namespace);
+      if (scriptId === undefined) throw objectErrors.namespaceMissing({ namespace, account });
+      return storage.list(scriptId, namespace, page);
     },
   };
 }

@@ -12,21 +12,21 @@ import type { ObjectTables } from "./schema.ts";
 import { createScriptObjects } from "./script-objects.ts";
 
 const PAGE = { page: 1, perPage: 10 };
-const bound = (class_name: string, script_name?: string): DurableObjectBinding => ({
+const bindingOf = (class_name: string, script_name?: string): DurableObjectBinding => ({
   type: "durable_object_namespace",
   name: class_name.toUpperCase(),
   class_name,
   ...(script_name !== undefined && { script_name }),
 });
-const created = (...new_sqlite_classes: string[]) => ({ newTag: "v1", steps: [{ new_sqlite_classes }] });
+const createMigration = (...new_sqlite_classes: string[]) => ({ newTag: "v1", steps: [{ new_sqlite_classes }] });
 
-/** Namespaces of Durable Objects on every database engine. */
+/** Tests of Durable Object namespaces for every database engine. */
 export function objectsConformance(engine: TestEngine): void {
-  describe("namespaces of Durable Objects", () => {
+  describe("Durable Object namespaces", () => {
     async function setUp(t: Parameters<typeof start>[1]) {
-      const removed: { owner: string; namespaces?: readonly string[] | undefined }[] = [];
+      const removals: { owner: string; namespaces?: readonly string[] | undefined }[] = [];
       const storage = {
-        remove: async (owner: string, namespaces?: readonly string[]) => void removed.push({ owner, namespaces }),
+        remove: async (owner: string, namespaces?: readonly string[]) => void removals.push({ owner, namespaces }),
         list: async () => ({ items: [{ id: "1".repeat(64), hasStoredData: true }], total: 1 }),
       };
       const fixture = await start(engine, t, {
@@ -34,48 +34,51 @@ export function objectsConformance(engine: TestEngine): void {
       });
       const namespaces = createObjectNamespaces({ db: fixture.db, storage });
       const list = async (account = A) => (await namespaces.list(account, PAGE)).items;
-      return { ...fixture, namespaces, list, removed };
+      return { ...fixture, namespaces, list, removed: removals };
     }
 
     test("a deploy creates the classes of its migrations and resolves its bindings", async (t) => {
       const { scripts, list, fake } = await setUp(t);
-      const upload = uploadOf("class Counter", { bindings: [bound("Counter")], migrations: created("Counter") });
+      const upload = uploadOf("class Counter", {
+        bindings: [bindingOf("Counter")],
+        migrations: createMigration("Counter"),
+      });
       const { version } = await scripts.upload(A, "w", upload, author);
       const [namespace] = await list();
       assert.deepEqual(namespace, { id: namespace!.id, className: "Counter", sqlite: true, script: "w" });
-      assert.deepEqual(version.bindings, [{ ...bound("Counter"), namespace_id: namespace!.id }]);
+      assert.deepEqual(version.bindings, [{ ...bindingOf("Counter"), namespace_id: namespace!.id }]);
       assert.equal((await scripts.get(A, "w"))?.migrationTag, "v1");
       assert.deepEqual(await list(B), []);
       assert.ok(
         [...fake.known.keys()].every((key) => !key.endsWith("/trial")),
-        "the trial does not remain",
+        "the trial process was removed",
       );
     });
 
-    test("a deploy that fails creates nothing", async (t) => {
+    test("a failed deploy creates no namespace", async (t) => {
       const { scripts, list } = await setUp(t);
-      const migrations = created("Counter");
+      const migrations = createMigration("Counter");
       await assert.rejects(scripts.upload(A, "w", uploadOf("fetch", { migrations }), author), code(10070));
       await assert.rejects(scripts.upload(A, "w", uploadOf("throws class Counter", { migrations }), author));
       await assert.rejects(
-        scripts.upload(A, "w", uploadOf("class Counter", { bindings: [bound("Counter")] }), author),
+        scripts.upload(A, "w", uploadOf("class Counter", { bindings: [bindingOf("Counter")] }), author),
         code(10061),
       );
       assert.deepEqual(await list(), []);
       assert.equal(await scripts.get(A, "w"), undefined);
     });
 
-    test("a renamed class keeps its namespace; bindings of other workers follow it", async (t) => {
+    test("a renamed class keeps its namespace, and bindings of other workers use the new name", async (t) => {
       const { scripts, list, another, db } = await setUp(t);
-      await scripts.upload(A, "w", uploadOf("class Old", { migrations: created("Old") }), author);
+      await scripts.upload(A, "w", uploadOf("class Old", { migrations: createMigration("Old") }), author);
       const { version } = await scripts.upload(
         A,
         "caller",
-        uploadOf("email", { bindings: [bound("Old", "w")] }),
+        uploadOf("email", { bindings: [bindingOf("Old", "w")] }),
         author,
       );
       const [{ id } = { id: "" }] = await list();
-      assert.deepEqual(version.bindings, [{ ...bound("Old", "w"), namespace_id: id }]);
+      assert.deepEqual(version.bindings, [{ ...bindingOf("Old", "w"), namespace_id: id }]);
       const renamed = { oldTag: "v1", newTag: "v2", steps: [{ renamed_classes: [{ from: "Old", to: "New" }] }] };
       await assert.rejects(
         scripts.upload(A, "w", uploadOf("class New", { migrations: { ...renamed, oldTag: "v0" } }), author),
@@ -86,18 +89,21 @@ export function objectsConformance(engine: TestEngine): void {
       const { live, fake } = another(db);
       await live.wake({ account: A, script: "caller" });
       const caller = [...fake.known.values()].find(({ name }) => name === "caller");
-      assert.deepEqual(caller?.bindings, [{ ...bound("New", "w"), name: "OLD", namespace_id: id }]);
+      assert.deepEqual(caller?.bindings, [{ ...bindingOf("New", "w"), name: "OLD", namespace_id: id }]);
     });
 
-    test("a deleted class must not be bound; its files are deleted after the deploy", async (t) => {
+    test("a class that is still bound cannot be deleted; the files of a deleted class are removed after the deploy", async (t) => {
       const { scripts, list, removed } = await setUp(t);
-      const first = uploadOf("class Counter", { bindings: [bound("Counter")], migrations: created("Counter") });
-      const { script } = await scripts.upload(A, "w", first, author);
+      const firstUpload = uploadOf("class Counter", {
+        bindings: [bindingOf("Counter")],
+        migrations: createMigration("Counter"),
+      });
+      const { script } = await scripts.upload(A, "w", firstUpload, author);
       const [{ id } = { id: "" }] = await list();
       const migrations = { oldTag: "v1", newTag: "v2", steps: [{ deleted_classes: ["Counter"] }] };
       await assert.rejects(scripts.upload(A, "w", uploadOf("fetch"), author), code(10064));
       await assert.rejects(
-        scripts.upload(A, "w", uploadOf("fetch", { bindings: [bound("Counter")], migrations }), author),
+        scripts.upload(A, "w", uploadOf("fetch", { bindings: [bindingOf("Counter")], migrations }), author),
         code(10061),
       );
       await scripts.upload(A, "w", uploadOf("fetch", { migrations }), author);
@@ -109,12 +115,12 @@ export function objectsConformance(engine: TestEngine): void {
       const { version } = await scripts.upload(
         A,
         "w",
-        uploadOf("class Counter", { bindings: [bound("Counter")], migrations: created("Counter") }),
+        uploadOf("class Counter", { bindings: [bindingOf("Counter")], migrations: createMigration("Counter") }),
         author,
       );
-      const more = { oldTag: "v1", newTag: "v2", steps: [{ new_sqlite_classes: ["B"] }] };
+      const secondMigration = { oldTag: "v1", newTag: "v2", steps: [{ new_sqlite_classes: ["B"] }] };
       await assert.rejects(
-        scripts.createVersion(A, "w", uploadOf("class Counter class B", { migrations: more }), author),
+        scripts.createVersion(A, "w", uploadOf("class Counter class B", { migrations: secondMigration }), author),
         code(10211),
       );
       const second = await scripts.createVersion(A, "w", uploadOf("class Counter"), author);
@@ -125,17 +131,25 @@ export function objectsConformance(engine: TestEngine): void {
 
     test("a version whose classes no longer exist cannot be deployed", async (t) => {
       const { scripts } = await setUp(t);
-      const first = uploadOf("class Counter", { bindings: [bound("Counter")], migrations: created("Counter") });
+      const first = uploadOf("class Counter", {
+        bindings: [bindingOf("Counter")],
+        migrations: createMigration("Counter"),
+      });
       const { version } = await scripts.upload(A, "w", first, author);
       const migrations = { oldTag: "v1", newTag: "v2", steps: [{ deleted_classes: ["Counter"] }] };
       await scripts.upload(A, "w", uploadOf("fetch", { migrations }), author);
-      const back = { versions: [{ versionId: version.id, percentage: 100 }] };
-      await assert.rejects(scripts.deploy(A, "w", back, author), code(10061));
+      const rollback = { versions: [{ versionId: version.id, percentage: 100 }] };
+      await assert.rejects(scripts.deploy(A, "w", rollback, author), code(10061));
     });
 
     test("deleting a worker deletes its namespaces and files", async (t) => {
       const { scripts, list, removed, db } = await setUp(t);
-      const { script } = await scripts.upload(A, "w", uploadOf("class C", { migrations: created("C") }), author);
+      const { script } = await scripts.upload(
+        A,
+        "w",
+        uploadOf("class C", { migrations: createMigration("C") }),
+        author,
+      );
       const tables = db.tables<ObjectTables & ScriptsTables>();
       assert.deepEqual(
         (await listOwners(tables)).map(({ scriptId, script: name, isLive }) => [scriptId, name, isLive]),
@@ -145,17 +159,17 @@ export function objectsConformance(engine: TestEngine): void {
       assert.deepEqual([await list(), removed], [[], [{ owner: script.id, namespaces: undefined }]]);
     });
 
-    test("lists the objects of a namespace of the account", async (t) => {
+    test("the objects of a namespace are listed only for its own account", async (t) => {
       const { scripts, list, namespaces } = await setUp(t);
-      await scripts.upload(A, "w", uploadOf("class C", { migrations: created("C") }), author);
+      await scripts.upload(A, "w", uploadOf("class C", { migrations: createMigration("C") }), author);
       const [{ id } = { id: "" }] = await list();
       assert.equal((await namespaces.objects(A, id, { limit: 1 })).total, 1);
       await assert.rejects(namespaces.objects(B, id, { limit: 1 }), code(10066));
     });
 
-    test("are refused by a server with several processes", async (t) => {
+    test("a server with several processes rejects Durable Objects", async (t) => {
       const { scripts } = await start(engine, t);
-      const upload = uploadOf("class C", { migrations: created("C") });
+      const upload = uploadOf("class C", { migrations: createMigration("C") });
       await assert.rejects(scripts.upload(A, "w", upload, author), code(10021));
     });
   });

@@ -1,24 +1,24 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 
-/** One class whose objects are stored. Its id is the name of their folder and does not change when it is renamed. */
+/** A Durable Object class and its stored objects. Its id names their directory and survives a rename of the class. */
 export interface ObjectNamespace {
   /** 32 hex digits. */
   id: string;
   className: string;
-  /** False: the objects have only the asynchronous key-value API, not `storage.sql` and `storage.kv`. */
+  /** If false, the objects have only the asynchronous key-value API, without `storage.sql` and `storage.kv`. */
   sqlite: boolean;
 }
 
-/** The Durable Objects of a worker. Exactly one process at a time runs them. */
+/** The Durable Objects of a worker. At most one process at a time runs them. */
 export interface ScriptObjects {
-  /** Name of the folder with the folders of the namespaces. */
+  /** Name of the directory that contains one directory per namespace. */
   owner: string;
   namespaces: ObjectNamespace[];
-  /** Nothing is stored: the process only shows whether the code starts. */
+  /** The process only tests whether the code starts; it stores nothing. */
   isTrial?: true;
 }
 
-/** One step of `migrations`, as in the configuration and in the upload metadata. */
+/** A migration step, as in the configuration and in the upload metadata. */
 export interface ObjectMigration {
   new_classes?: string[] | undefined;
   new_sqlite_classes?: string[] | undefined;
@@ -26,9 +26,9 @@ export interface ObjectMigration {
   deleted_classes?: string[] | undefined;
 }
 
-/** The steps that an upload applies. */
+/** The migrations that an upload applies. */
 export interface ObjectMigrations {
-  /** The upload is refused if the worker's latest tag is another one. */
+  /** The upload is rejected if this is not the worker's current tag. */
   oldTag?: string;
   newTag?: string;
   steps: ObjectMigration[];
@@ -39,23 +39,23 @@ export interface AccountNamespace extends ObjectNamespace {
   script: string;
 }
 
-/** A page of a list of objects: at most `limit` ids, beginning after the id `after`. */
-export interface ObjectsPage {
+/** Requests at most `limit` objects whose ids follow the id `after`. */
+export interface ObjectsPageRequest {
   after?: string | undefined;
   limit: number;
 }
 
-/** Stored objects in the order of their ids. `next`: the last id, if there are more. */
-export interface ListedObjects {
+/** A page of stored objects, ordered by id. `next` is the last id of the page if more objects follow. */
+export interface ObjectsPage {
   items: { id: string; hasStoredData: boolean }[];
   total: number;
   next?: string;
 }
 
-/** The namespaces of accounts, for the API. */
+/** The Durable Object namespaces of accounts, for the API. */
 export interface ObjectNamespaces {
-  /** Ordered by worker and class. */
+  /** Lists namespaces, ordered by worker and class. */
   list(account: string, page: PageRequest): Promise<Page<AccountNamespace>>;
   /** Throws namespaceMissing. */
-  objects(account: string, namespace: string, page: ObjectsPage): Promise<ListedObjects>;
+  objects(account: string, namespace: string, page: ObjectsPageRequest): Promise<ObjectsPage>;
 }

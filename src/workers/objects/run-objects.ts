@@ -19,7 +19,7 @@ interface RunOptions {
 const SWEEP_MS = 10 * 60_000;
 
 /**
- * Starts deployed workers when their alarms are due, also after a restart of the server, and deletes the files of
+ * Starts deployed workers when their alarms are due, including after a server restart, and deletes the files of
  * namespaces that no longer exist.
  */
 export function runObjects({ db, storage, live, clock, log }: RunOptions): { close(): Promise<void> } {
@@ -47,7 +47,7 @@ export function runObjects({ db, storage, live, clock, log }: RunOptions): { clo
       }),
     { name: "durable objects: sweep", log },
   );
-  const started = (async () => {
+  const startup = (async () => {
     const owners = await listOwners(tables);
     alarms.watch(
       owners
@@ -60,11 +60,11 @@ export function runObjects({ db, storage, live, clock, log }: RunOptions): { clo
     );
     // A crash may have interrupted a deletion.
     await sweep.run();
-  })().catch((err: unknown) => log.error({ err }, "durable objects: failed to read namespaces; alarms are late"));
+  })().catch((err: unknown) => log.error({ err }, "durable objects: failed to read namespaces; alarms may be delayed"));
   return {
     async close() {
       alarms.close();
-      await started;
+      await startup;
       await sweep.stop();
     },
   };

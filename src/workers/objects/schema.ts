@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Migration } from "../../store/index.ts";
 
 export interface ObjectTables {
-  /** The latest migration tag of a worker is in its settings. Times are epoch milliseconds. */
+  /** A worker's current migration tag is stored in its settings. Times are epoch milliseconds. */
   worker_object_namespaces: {
     id: string;
     account_id: string;

@@ -1,35 +1,36 @@
 import { join } from "node:path";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { objectErrors } from "./errors.ts";
-import { nextAlarm } from "./alarm-times.ts";
+import { readNextAlarm } from "./alarm-times.ts";
 import { createObjectFolders, type SystemUser } from "./folders.ts";
-import type { ListedObjects, ObjectsPage, ScriptObjects } from "./port.ts";
+import type { ObjectsPage, ObjectsPageRequest, ScriptObjects } from "./port.ts";
 import { waitForLock } from "./process-lock.ts";
 
 /**
- * The files of Durable Objects. workerd writes them; at most one process at a time has the files of a worker open.
+ * The files of Durable Objects, written by workerd. At most one process at a time has the files of a worker open.
  */
 export interface ObjectStorage {
   /**
-   * Opens the files of a worker for a new process, after the process that has them open has ended. Throws storageBusy.
+   * Opens the files of a worker for a new process. First ends the process that has them open. Throws storageBusy.
    */
   open(request: OpenRequest): Promise<OpenObjects>;
-  /** Deletes the namespaces of a worker; without ids, all. First ends the process that has them open. */
+  /** Deletes namespaces of a worker, by default all. First ends the process that has them open. */
   remove(owner: string, namespaces?: readonly string[]): Promise<void>;
-  /** The stored objects of a namespace. */
-  list(owner: string, namespace: string, page: ObjectsPage): Promise<ListedObjects>;
+  /** Lists the stored objects of a namespace. */
+  list(owner: string, namespace: string, page: ObjectsPageRequest): Promise<ObjectsPage>;
   /**
-   * Deletes the folders of namespaces that are not in the list, by owner. `read` is called after the folders have been
-   * listed: a folder is created later than its namespace, so the list contains the namespaces of all existing folders.
+   * Deletes the directories of namespaces that no longer exist. `readNamespaces` returns the namespace ids by owner. It is
+   * called after the directories have been listed: a directory is created after its namespace, so the result contains
+   * the namespaces of all valid directories.
    */
-  sweep(read: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>): Promise<void>;
-  /** When the earliest alarm is due, in epoch milliseconds. Undefined: there is none, or a process runs them itself. */
+  sweep(readNamespaces: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>): Promise<void>;
+  /** When the earliest alarm is due, in epoch milliseconds; undefined without alarms or while a process handles them. */
   nextAlarm(objects: ScriptObjects): Promise<number | undefined>;
-  /** Called when the process of a worker has ended. Returns the unsubscribe function. */
+  /** Calls `listener` when the process of a worker has ended. Returns the unsubscribe function. */
   onReleased(listener: (worker: ObjectWorker) => void): () => void;
 }
 
-/** The worker whose objects are stored. */
+/** A worker with stored objects. */
 export interface ObjectWorker {
   /** Absent in `reelpost dev`. */
   account?: string | undefined;
@@ -39,20 +40,20 @@ export interface ObjectWorker {
 
 interface OpenRequest {
   worker: ObjectWorker;
-  /** The user of the new process; undefined for the server's own. */
+  /** The system user of the new process; undefined if it runs as the user of the server. */
   user: SystemUser | undefined;
-  /** Called when another process needs the files: end this process soon. */
-  onWanted(): void;
+  /** Called when another process needs the files: the holder must end its process soon. */
+  onReleaseRequested(): void;
 }
 
 export interface OpenObjects {
-  /** The folder, for a process that cannot inherit its descriptor. */
+  /** Path of the directory, for a process that cannot inherit its descriptor. */
   path: string;
-  /** Its descriptor, on Linux. */
+  /** Descriptor of the directory, on Linux. */
   fd: number | undefined;
-  /** The file whose lock the process holds while it runs. */
+  /** Path of the lock file, which the process locks while it runs. */
   lock: string;
-  /** Call when the process has ended. */
+  /** Releases the files; call when the process has ended. */
   release(): void;
 }
 
@@ -62,11 +63,11 @@ interface Holder {
   released: Promise<void>;
 }
 
-/** The storage below a data directory. */
+/** Opens the storage in a data directory. */
 export const openObjectStorage = (dataDirectory: string, { clock, log }: { clock: Clock; log: Log }): ObjectStorage =>
   createObjectStorage({ directory: join(dataDirectory, "durable-objects"), clock, log });
 
-/** How long a new process waits for the end of the old one, including work that it completes. */
+/** How long a new process waits for the old one to complete its work and end. */
 const WAIT_MS = 30_000;
 
 export function createObjectStorage({
@@ -83,32 +84,32 @@ export function createObjectStorage({
   const folders = createObjectFolders(directory);
   const holders = new Map<string, Holder>();
   const listeners = new Set<(worker: ObjectWorker) => void>();
-  /** Owners whose lock this server has seen free: afterwards only its own processes take it. */
-  const seenFree = new Set<string>();
+  /** Owners whose lock was free at least once since the server started: since then, only its own processes lock it. */
+  const knownFreeLocks = new Set<string>();
 
-  /** Takes the place of the current holder. */
-  async function take(owner: string, next: Pick<Holder, "worker" | "onWanted">): Promise<() => void> {
-    const until = AbortSignal.timeout(waitMs);
+  /** Takes the files over from the current holder. */
+  async function acquire(owner: string, next: Pick<Holder, "worker" | "onWanted">): Promise<() => void> {
+    const timeout = AbortSignal.timeout(waitMs);
     for (let holder = holders.get(owner); holder !== undefined; holder = holders.get(owner)) {
       holder.onWanted();
-      await Promise.race([holder.released, clock.sleep(waitMs, until).catch(() => {})]);
-      if (until.aborted && holders.get(owner) === holder)
+      await Promise.race([holder.released, clock.sleep(waitMs, timeout).catch(() => {})]);
+      if (timeout.aborted && holders.get(owner) === holder)
         throw objectErrors.storageBusy({ script: next.worker?.name ?? owner });
     }
     const { promise: released, resolve } = Promise.withResolvers<void>();
-    const mine: Holder = { ...next, released };
-    holders.set(owner, mine);
+    const ownHolder: Holder = { ...next, released };
+    holders.set(owner, ownHolder);
     return () => {
-      if (holders.get(owner) !== mine) return;
+      if (holders.get(owner) !== ownHolder) return;
       holders.delete(owner);
       resolve();
-      if (mine.worker === undefined) return;
-      for (const listener of listeners) listener(mine.worker);
+      if (ownHolder.worker === undefined) return;
+      for (const listener of listeners) listener(ownHolder.worker);
     };
   }
 
   async function remove(owner: string, namespaces?: readonly string[]) {
-    const release = await take(owner, { worker: undefined, onWanted() {} });
+    const release = await acquire(owner, { worker: undefined, onWanted() {} });
     try {
       folders.remove(owner, namespaces);
     } finally {
@@ -117,27 +118,27 @@ export function createObjectStorage({
   }
 
   return {
-    async open({ worker, user, onWanted }) {
+    async open({ worker, user, onReleaseRequested: onWanted }) {
       const { owner, namespaces } = worker.objects;
-      const release = await take(owner, { worker, onWanted });
+      const release = await acquire(owner, { worker, onWanted });
       try {
-        const opened = folders.open(
+        const openedFolder = folders.open(
           owner,
           namespaces.map(({ id }) => id),
           user,
         );
-        // A killed server may have left a process behind.
-        if (!seenFree.has(owner) && !(await waitForLock(opened.lock, waitMs))) {
-          opened.close();
+        // A killed server may have left a process running.
+        if (!knownFreeLocks.has(owner) && !(await waitForLock(openedFolder.lock, waitMs))) {
+          openedFolder.close();
           throw objectErrors.storageBusy({ script: worker.name });
         }
-        seenFree.add(owner);
+        knownFreeLocks.add(owner);
         return {
-          path: opened.path,
-          fd: opened.fd,
-          lock: opened.lock,
+          path: openedFolder.path,
+          fd: openedFolder.fd,
+          lock: openedFolder.lock,
           release() {
-            opened.close();
+            openedFolder.close();
             release();
           },
         };
@@ -149,31 +150,31 @@ export function createObjectStorage({
     remove,
     list: folders.list,
     async sweep(read) {
-      const found = folders.owners().map((owner) => ({ owner, namespaces: folders.namespaces(owner) }));
-      const known = await read();
-      for (const { owner, namespaces } of found) {
-        const kept = known.get(owner);
-        const stale = kept === undefined ? undefined : namespaces.filter((id) => !kept.has(id));
-        if (stale?.length === 0) continue;
-        await remove(owner, stale).catch((err: unknown) =>
+      const storedFolders = folders.owners().map((owner) => ({ owner, namespaces: folders.namespaces(owner) }));
+      const knownNamespaces = await read();
+      for (const { owner, namespaces } of storedFolders) {
+        const keptIds = knownNamespaces.get(owner);
+        const staleIds = keptIds === undefined ? undefined : namespaces.filter((id) => !keptIds.has(id));
+        if (staleIds?.length === 0) continue;
+        await remove(owner, staleIds).catch((err: unknown) =>
           log.warn({ err, owner }, "durable objects: failed to delete files, will retry"),
         );
       }
     },
     async nextAlarm({ owner, namespaces }) {
       if (holders.has(owner)) return undefined;
-      let next: number | undefined;
+      let earliest: number | undefined;
       for (const { id } of namespaces) {
         try {
-          const at = nextAlarm(folders.pathOf(owner, id));
-          if (at !== undefined) next = Math.min(next ?? at, at);
+          const alarmAt = readNextAlarm(folders.pathOf(owner, id));
+          if (alarmAt !== undefined) earliest = Math.min(earliest ?? alarmAt, alarmAt);
         } catch (err) {
-          // The process reads the alarms itself, so it is started to be safe.
+          // workerd reads the alarms itself, so starting the process immediately is safe.
           log.warn({ err, owner, namespace: id }, `durable objects: failed to read alarms: ${messageOf(err)}`);
-          next = clock.now();
+          earliest = clock.now();
         }
       }
-      return next;
+      return earliest;
     },
     onReleased(listener) {
       listeners.add(listener);

@@ -32,13 +32,13 @@ export interface Project {
    * its own.
    */
   bindings: Binding[];
-  /** The storage bindings without an id: their ids in `bindings` exist only in development. */
+  /** Storage bindings without a configured id: their ids in `bindings` exist only in development. */
   unnamedResources: UnnamedResource[];
   /** From `queues.consumers` in the configuration. */
   queueConsumers: QueueConsumerConfig[];
   /** Names of the workers in `tail_consumers`. */
   tailConsumers: string[];
-  /** `migrations`: changes of its Durable Object classes, oldest first. */
+  /** From `migrations`: changes to the worker's Durable Object classes, oldest first. */
   objectMigrations: TaggedObjectMigration[];
   /** Bindings to products that are not supported: undefined in env. */
   missingBindings: MissingBinding[];

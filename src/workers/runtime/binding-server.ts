@@ -7,7 +7,7 @@ import { readJsonBody, sendError } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import { SERVICE_HEADER, TAIL_SERVICE } from "./capnp.ts";
-import { calledWorker, callsWorker, isRemote, rpcHost, serviceName, serviceOf } from "./remote-bindings.ts";
+import { asServiceBinding, isWorkerBinding, isRemote, rpcHost, serviceName, serviceOf } from "./remote-bindings.ts";
 import type { TraceItem } from "./tail-items.ts";
 
 interface BindingServerOptions {
@@ -54,7 +54,7 @@ export async function startBindingServer({
     onTail(items);
   });
 
-  const serviceBindings = script.bindings.filter(callsWorker);
+  const serviceBindings = script.bindings.filter(isWorkerBinding);
   const server = await listenOnSocket(
     socket,
     { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
@@ -74,7 +74,7 @@ export async function startBindingServer({
     onActivity();
     const binding = serviceBindings.find((each) => serviceName(each) === request.headers[SERVICE_HEADER]);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
-    services.service.upgrade(request, connection, head, { script, binding: calledWorker(binding) });
+    services.service.upgrade(request, connection, head, { script, binding: asServiceBinding(binding) });
   });
   // For RPC, workerd sends CONNECT with only the configured host. connect() in the worker's code adds a port, so it
   // never matches.
@@ -83,7 +83,7 @@ export async function startBindingServer({
     const binding = serviceBindings.find((each) => rpcHost(each) === request.url);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     if (head.length > 0) connection.unshift(head);
-    services.service.connect(connection, { script, binding: calledWorker(binding) });
+    services.service.connect(connection, { script, binding: asServiceBinding(binding) });
   });
   return server;
 }

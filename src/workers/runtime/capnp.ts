@@ -5,20 +5,20 @@ import {
   AI,
   ANALYTICS,
   MAIL,
-  OBJECT_NAMESPACES,
+  OBJECT_NAMESPACES_MODULE,
   RATE_LIMIT,
   SCRIPT_RUNNER,
   SECRETS_STORE,
   SEND_EMAIL,
   SERVICE_WORKER,
   STREAM_MODULE,
-  type InsideModules,
-} from "./inside-modules.ts";
+  type IsolateModules,
+} from "./isolate-modules.ts";
 import type { Entrypoint } from "./service-calls/entrypoints.ts";
 import { RPC_HOST } from "./service-calls/tunnel.ts";
-import { objectBinding, OBJECT_CALLS_SERVICE, objectServices, ownObjects } from "./object-config.ts";
+import { objectBinding, OBJECT_CALLS_SERVICE, objectServices, ownObjectFields } from "./object-config.ts";
 import {
-  callsWorker,
+  isWorkerBinding,
   isRemote,
   OBJECTS_ENTRYPOINT,
   rpcHost,
@@ -38,7 +38,7 @@ export interface Sockets {
   bindings: string;
   /** The server listens here: everything the worker fetches. */
   egress: string;
-  /** The folder of the worker's Durable Objects, as the process opens it; absent if it stores none. */
+  /** Path by which the process opens the directory of its Durable Objects; absent if it stores none. */
   objects?: string | undefined;
 }
 
@@ -62,7 +62,7 @@ const ENTRY = "__reelpost_entry.js";
 /** Writes the workerd configuration of one worker process: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
 export function generateConfig(
   script: WorkerScript,
-  inside: InsideModules,
+  inside: IsolateModules,
   sockets: Sockets,
   heapMb: number,
 ): GeneratedConfig {
@@ -82,7 +82,7 @@ export function generateConfig(
     );
   const remoteService = (each: RemoteBinding) => {
     const name = serviceName(each);
-    if (!callsWorker(each)) return binding(name);
+    if (!isWorkerBinding(each)) return binding(name);
     return binding(name, `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(each))}`);
   };
 
@@ -125,7 +125,7 @@ function serviceSocket({ address, entrypoint: { name, props } }: Sockets["servic
 
 type Embed = (content: string | Uint8Array) => string;
 
-function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): string {
+function userWorker(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
   return [
     `compatibilityDate = ${text(supportedDate(script.compatibilityDate))}`,
     `compatibilityFlags = [${flagsOf(script).map(text).join(", ")}]`,
@@ -133,7 +133,7 @@ function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): 
     `bindings = [${[...script.bindings.map((binding) => bindingConfig(binding, script)), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,
     `globalOutbound = "egress"`,
     `tails = ["observer"]`,
-    ...ownObjects(script, text),
+    ...ownObjectFields(script, text),
   ].join(", ");
 }
 
@@ -141,10 +141,10 @@ function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): 
  * The first module is the worker: a wrapper that re-exports everything the user's main module exports and adds the mail
  * entrypoint.
  */
-function moduleList(script: WorkerScript, inside: InsideModules, embed: Embed): string {
+function moduleList(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
   const main = text(specifier(script.main));
-  const namespaces = script.bindings.some(({ type }) => type === "durable_object_namespace");
-  const entry = `${namespaces ? `import ${text(OBJECT_NAMESPACES)};\n` : ""}import { mailEntrypoint } from ${text(MAIL)};
+  const bindsNamespaces = script.bindings.some(({ type }) => type === "durable_object_namespace");
+  const entry = `${bindsNamespaces ? `import ${text(OBJECT_NAMESPACES_MODULE)};\n` : ""}import { mailEntrypoint } from ${text(MAIL)};
 import * as user from ${main};
 export * from ${main};
 export default user.default;
@@ -162,7 +162,7 @@ export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWait
 /**
  * A service-worker script has no modules: the wrapper receives it as text, runs it, and exports the resulting worker.
  */
-function scriptModules(script: WorkerScript, inside: InsideModules, embed: Embed): string {
+function scriptModules(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
   const main = specifier(script.main).slice(2);
   const entry = `import { mailEntrypoint } from ${text(MAIL)};
 import { runScript } from ${text(SERVICE_WORKER)};
@@ -190,7 +190,7 @@ const flagsOf = ({ format, compatibilityFlags }: WorkerScript) =>
 
 /**
  * Unlike the context's own waitUntil(), calls to the one from `import { waitUntil } from "cloudflare:workers"` cannot
- * be observed from inside; neither can messages on diagnostics channels.
+ * be observed from within the isolate; neither can messages on diagnostics channels.
  */
 const mayWaitUnheard = (script: WorkerScript) =>
   script.modules.some(({ content }) => {

@@ -36,9 +36,9 @@ interface DispatchClient {
   ): Promise<DispatchResult | undefined>;
   /** Like scheduled(), for the queue handler. */
   queue(id: string, batch: QueueBatch, wallMs: number): Promise<QueueResult | undefined>;
-  /** Like scheduled(), for the tail handler; `items` is the JSON of TailBatch. */
+  /** Like scheduled(), for the tail handler; `items` is the JSON text in TailBatch. */
   tail(id: string, items: string, wallMs: number): Promise<DispatchResult | undefined>;
-  handlers(wallMs: number): Promise<WorkerExports>;
+  readExports(wallMs: number): Promise<WorkerExports>;
   close(): void;
 }
 
@@ -111,10 +111,12 @@ export function createDispatchClient({
     tail(id, items, wallMs) {
       return exchange({ [DISPATCH_HEADER]: id, ...ask("tail") }, Buffer.from(items), wallMs, readOutcome);
     },
-    async handlers(wallMs) {
-      const exported = await exchange(ask("handlers"), NO_BODY, wallMs, (answer) => readJson<WorkerExports>(answer));
-      if (exported === undefined) throw new Error(`no response within ${wallMs} ms`);
-      return exported;
+    async readExports(wallMs) {
+      const workerExports = await exchange(ask("handlers"), NO_BODY, wallMs, (answer) =>
+        readJson<WorkerExports>(answer),
+      );
+      if (workerExports === undefined) throw new Error(`no response within ${wallMs} ms`);
+      return workerExports;
     },
     close: () => client.close(),
   };

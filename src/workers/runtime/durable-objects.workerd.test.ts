@@ -17,7 +17,7 @@ import type { Binding } from "../scripts/script.ts";
 import type { Invocation, WorkerRuntime } from "./port.ts";
 import { noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
 
-const CODE = (edition: string) => `
+const workerCode = (edition: string) => `
 import { DurableObject } from "cloudflare:workers";
 export class Counter extends DurableObject {
   started = Math.random();
@@ -99,7 +99,7 @@ const BINDINGS: Binding[] = [
   { type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" },
   { type: "durable_object_namespace", name: "OLD", class_name: "Old" },
 ];
-const CALLER: Binding[] = ["COUNTER", "AGAIN", "OLD"].map((name) => ({
+const CALLER_BINDINGS: Binding[] = ["COUNTER", "AGAIN", "OLD"].map((name) => ({
   type: "durable_object_namespace",
   name,
   script_name: "counters",
@@ -111,11 +111,11 @@ describe("Durable Objects in workerd", () => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-objects-"));
   let storage: ObjectStorage;
   let runtime: WorkerRuntime;
-  let url = "";
-  let current = "counters";
+  let serverUrl = "";
+  let currentWorker = "counters";
   const invocations: Invocation[] = [];
-  const server = createServer((request, response) => void runtime.fetch(current, request, response));
-  server.on("upgrade", (request, socket, head) => runtime.upgrade(current, request, socket, head));
+  const server = createServer((request, response) => void runtime.fetch(currentWorker, request, response));
+  server.on("upgrade", (request, socket, head) => runtime.upgrade(currentWorker, request, socket, head));
 
   function start(options: { idleMs?: number } = {}) {
     storage = createObjectStorage({ directory: folder, clock: systemClock, log: silentLog });
@@ -130,7 +130,7 @@ describe("Durable Objects in workerd", () => {
   }
   const deploy = (edition: string, key?: string) =>
     runtime.deploy(
-      scriptOf(CODE(edition), {
+      scriptOf(workerCode(edition), {
         name: "counters",
         version: edition,
         ...(key !== undefined && { key }),
@@ -139,14 +139,14 @@ describe("Durable Objects in workerd", () => {
       }),
       { start: false },
     );
-  const ask = async (path: string, ...args: unknown[]): Promise<unknown> =>
-    (await fetch(`${url}/${path}?args=${encodeURIComponent(JSON.stringify(args))}`)).json();
+  const callWorker = async (path: string, ...args: unknown[]): Promise<unknown> =>
+    (await fetch(`${serverUrl}/${path}?args=${encodeURIComponent(JSON.stringify(args))}`)).json();
 
   before(async () => {
     start();
     await deploy("one");
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    serverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
   after(async () => {
     server.closeAllConnections();
@@ -155,39 +155,41 @@ describe("Durable Objects in workerd", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("RPC, storage, SQL and transactions", async () => {
-    assert.equal(await ask("a/add", 2), 2);
-    assert.equal(await ask("a/add", 3), 5);
-    assert.equal(await ask("b/add", 1), 1);
-    assert.deepEqual(await ask("a/get"), [0, 5, "a"]);
-    assert.equal(await ask("a/rolledBack"), 5);
-    await ask("a/sql", "create table t (x)");
-    await ask("a/sql", "insert into t values (?)", "é");
-    assert.deepEqual(await ask("a/sql", "select x from t"), [{ x: "é" }]);
-    assert.equal(await ask("a/stub"), 42);
-    assert.deepEqual(await ask("a/fail"), { error: "RangeError: failed" });
-    assert.deepEqual(await ask("a/ids"), [true, 64, 64]);
-    assert.deepEqual(await ask("x/old"), [1, true]);
+  test("support RPC, key-value and SQL storage, and transactions", async () => {
+    assert.equal(await callWorker("a/add", 2), 2);
+    assert.equal(await callWorker("a/add", 3), 5);
+    assert.equal(await callWorker("b/add", 1), 1);
+    assert.deepEqual(await callWorker("a/get"), [0, 5, "a"]);
+    assert.equal(await callWorker("a/rolledBack"), 5);
+    await callWorker("a/sql", "create table t (x)");
+    await callWorker("a/sql", "insert into t values (?)", "é");
+    assert.deepEqual(await callWorker("a/sql", "select x from t"), [{ x: "é" }]);
+    assert.equal(await callWorker("a/stub"), 42);
+    assert.deepEqual(await callWorker("a/fail"), { error: "RangeError: failed" });
+    assert.deepEqual(await callWorker("a/ids"), [true, 64, 64]);
+    assert.deepEqual(await callWorker("x/old"), [1, true]);
   });
 
-  test("the API lists the stored objects", async () => {
-    const first = await storage.list(OWNER, COUNTER, { limit: 1 });
-    assert.deepEqual([first.items.length, first.total, first.next], [1, 2, first.items[0]!.id]);
-    const second = await storage.list(OWNER, COUNTER, { limit: 1, after: first.next });
-    assert.deepEqual([second.items.length, second.next], [1, undefined]);
-    assert.ok([...first.items, ...second.items].every(({ id, hasStoredData }) => id.length === 64 && hasStoredData));
+  test("are listed page by page", async () => {
+    const firstPage = await storage.list(OWNER, COUNTER, { limit: 1 });
+    assert.deepEqual([firstPage.items.length, firstPage.total, firstPage.next], [1, 2, firstPage.items[0]!.id]);
+    const secondPage = await storage.list(OWNER, COUNTER, { limit: 1, after: firstPage.next });
+    assert.deepEqual([secondPage.items.length, secondPage.next], [1, undefined]);
+    assert.ok(
+      [...firstPage.items, ...secondPage.items].every(({ id, hasStoredData }) => id.length === 64 && hasStoredData),
+    );
   });
 
-  test("an event of an object is an invocation of its own", async () => {
+  test("an object event is a separate invocation", async () => {
     invocations.length = 0;
-    await ask("a/fetch");
-    const isSeen = (wanted: string) =>
-      invocations.some(({ event }) => (event.kind === "other" ? event.name : event.kind) === wanted);
-    await until(() => isSeen("Counter") && isSeen("fetch"));
+    await callWorker("a/fetch");
+    const isRecorded = (eventName: string) =>
+      invocations.some(({ event }) => (event.kind === "other" ? event.name : event.kind) === eventName);
+    await until(() => isRecorded("Counter") && isRecorded("fetch"));
   });
 
   test("a WebSocket stays open while its object hibernates", async () => {
-    const socket = new WebSocket(`${url.replace("http", "ws")}/ws/`);
+    const socket = new WebSocket(`${serverUrl.replace("http", "ws")}/ws/`);
     await once(socket, "open");
     const send = async (text: string) => {
       socket.send(text);
@@ -201,9 +203,9 @@ describe("Durable Objects in workerd", () => {
     socket.terminate();
   });
 
-  test("stored data survive the end of the process, and alarms fire without a request", async (t) => {
-    await ask("alarmed/soon", 8000);
-    await ask("kept/add", 7);
+  test("stored data survives a process exit, and alarms fire without a request", async (t) => {
+    await callWorker("alarmed/soon", 8000);
+    await callWorker("kept/add", 7);
     await runtime.close();
     assert.ok((await storage.nextAlarm({ owner: OWNER, namespaces: NAMESPACES }))! > Date.now() - 60_000);
     start();
@@ -211,7 +213,7 @@ describe("Durable Objects in workerd", () => {
     const woken: string[] = [];
     const alarms = createObjectAlarms({
       storage,
-      wake: async ({ name }) => (await runtime.handlers(name), woken.push(name), true),
+      wake: async ({ name }) => (await runtime.readExports(name), woken.push(name), true),
       clock: systemClock,
       log: silentLog,
     });
@@ -220,98 +222,102 @@ describe("Durable Objects in workerd", () => {
     alarms.watch([{ name: "counters", objects: { owner: OWNER, namespaces: NAMESPACES } }]);
     await until(() => invocations.some(({ event }) => event.kind === "other" && event.name === "Counter"));
     assert.deepEqual(woken, ["counters"]);
-    assert.equal(await ask("alarmed/alarms"), 1);
-    assert.deepEqual(await ask("kept/get"), [7, 7, "kept"]);
+    assert.equal(await callWorker("alarmed/alarms"), 1);
+    assert.deepEqual(await callWorker("kept/get"), [7, 7, "kept"]);
   });
 
-  test("an idle process ends and is started again for its next alarm", async (t) => {
+  test("an idle process ends and starts again for its next alarm", async (t) => {
     await runtime.close();
     start({ idleMs: 300 });
     await deploy("one");
     const alarms = createObjectAlarms({
       storage,
-      wake: async ({ name }) => (await runtime.handlers(name), true),
+      wake: async ({ name }) => (await runtime.readExports(name), true),
       clock: systemClock,
       log: silentLog,
     });
     t.after(() => alarms.close());
-    const before = (await ask("idle/alarms")) as number;
+    const before = (await callWorker("idle/alarms")) as number;
     const released = new Promise<void>((resolve) => void storage.onReleased(() => resolve()));
-    await ask("idle/soon", 10_000);
+    await callWorker("idle/soon", 10_000);
     await released;
     invocations.length = 0;
     await until(() => invocations.some(({ event }) => event.kind === "other" && event.name === "Counter"));
-    assert.equal(await ask("idle/alarms"), before + 1);
+    assert.equal(await callWorker("idle/alarms"), before + 1);
     await runtime.close();
     start();
     await deploy("one");
   });
 
-  test("another worker calls the objects: fetch, RPC, errors, stubs, and the same ids", async () => {
-    await runtime.deploy(scriptOf(CODE("caller"), { name: "caller", bindings: CALLER }));
-    current = "caller";
+  test("another worker reaches the same objects with fetch, RPC and stubs, and receives their errors", async () => {
+    await runtime.deploy(scriptOf(workerCode("caller"), { name: "caller", bindings: CALLER_BINDINGS }));
+    currentWorker = "caller";
     try {
-      assert.equal(await ask("shared/add", 4), 4);
-      assert.equal(await ask("shared/stub"), 42);
-      assert.deepEqual(await ask("shared/fail"), { error: "RangeError: failed" });
-      assert.equal(await ask("shared/edition"), "one");
-      assert.deepEqual(await ask("x/old"), [1, true]);
-      const response = await fetch(`${url}/shared/fetch?b=1`, { method: "POST", body: "x" });
+      assert.equal(await callWorker("shared/add", 4), 4);
+      assert.equal(await callWorker("shared/stub"), 42);
+      assert.deepEqual(await callWorker("shared/fail"), { error: "RangeError: failed" });
+      assert.equal(await callWorker("shared/edition"), "one");
+      assert.deepEqual(await callWorker("x/old"), [1, true]);
+      const response = await fetch(`${serverUrl}/shared/fetch?b=1`, { method: "POST", body: "x" });
       assert.deepEqual(await response.json(), {
-        url: `${url}/shared/fetch?b=1`,
+        url: `${serverUrl}/shared/fetch?b=1`,
         method: "POST",
         header: null,
         name: "shared",
       });
-      const socket = new WebSocket(`${url.replace("http", "ws")}/shared/`);
+      const socket = new WebSocket(`${serverUrl.replace("http", "ws")}/shared/`);
       await once(socket, "open");
       socket.send("hi");
       const [data] = (await once(socket, "message")) as [Buffer];
       assert.deepEqual(JSON.parse(data.toString()), ["hi", 1, true]);
       socket.terminate();
     } finally {
-      current = "counters";
+      currentWorker = "counters";
     }
-    assert.deepEqual(((await ask("shared/get")) as unknown[]).slice(1), [4, "shared"]);
+    assert.deepEqual(((await callWorker("shared/get")) as unknown[]).slice(1), [4, "shared"]);
   });
 
-  test("a deploy replaces the process, which alone has the files open", async () => {
-    const instance = await ask("a/instance");
+  test("after a deploy, only the new process has the files open", async () => {
+    const instance = await callWorker("a/instance");
     await deploy("two");
-    assert.equal(await ask("a/edition"), "two");
-    assert.notEqual(await ask("a/instance"), instance);
-    assert.equal(holders().length, 1);
+    assert.equal(await callWorker("a/edition"), "two");
+    assert.notEqual(await callWorker("a/instance"), instance);
+    assert.equal(objectProcesses().length, 1);
   });
 
-  test("of two versions, the one deployed last runs, also for requests that were meant for the other", async () => {
+  test("the version deployed last runs, even for requests addressed to the previous version", async () => {
     await deploy("three", "key-3");
-    current = "key-3";
-    assert.equal(await ask("a/edition"), "three");
-    current = "counters";
-    assert.equal(await ask("a/edition"), "three");
-    assert.equal(holders().length, 1);
+    currentWorker = "key-3";
+    assert.equal(await callWorker("a/edition"), "three");
+    currentWorker = "counters";
+    assert.equal(await callWorker("a/edition"), "three");
+    assert.equal(objectProcesses().length, 1);
     runtime.claimObjects("counters");
-    assert.equal(await ask("a/edition"), "two");
-    assert.equal(holders().length, 1);
+    assert.equal(await callWorker("a/edition"), "two");
+    assert.equal(objectProcesses().length, 1);
     await runtime.remove("key-3");
   });
 
-  test("only the user of the worker can open the folder", { skip: process.getuid?.() !== 0 && "needs root" }, () => {
-    const { uid, mode } = statSync(join(folder, OWNER));
-    assert.deepEqual([uid, mode & 0o777], [65534, 0o700]);
-    assert.equal(statSync(folder).mode & 0o777, 0o700);
-  });
+  test(
+    "only the worker's system user can open the directory",
+    { skip: process.getuid?.() !== 0 && "needs root" },
+    () => {
+      const { uid, mode } = statSync(join(folder, OWNER));
+      assert.deepEqual([uid, mode & 0o777], [65534, 0o700]);
+      assert.equal(statSync(folder).mode & 0o777, 0o700);
+    },
+  );
 
-  test("deleting a namespace ends the process and deletes the files", async () => {
+  test("deleting a namespace ends the process and deletes its files", async () => {
     await storage.remove(OWNER, [COUNTER]);
     assert.ok(!existsSync(join(folder, OWNER, COUNTER)));
-    assert.deepEqual(await ask("a/get"), [0, null, "a"]);
+    assert.deepEqual(await callWorker("a/get"), [0, null, "a"]);
     await storage.sweep(async () => new Map());
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  /** Processes that have a database of the objects open. */
-  function holders(): string[] {
+  /** Ids of processes that have a database of the objects open. */
+  function objectProcesses(): string[] {
     return readdirSync("/proc").filter((pid) => {
       try {
         return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/maps`, "latin1").includes(join(folder, OWNER));
@@ -325,7 +331,7 @@ describe("Durable Objects in workerd", () => {
 async function until(holds: () => boolean | Promise<boolean>, { everyMs = 20 } = {}): Promise<void> {
   const deadline = Date.now() + 60_000;
   while (!(await holds())) {
-    assert.ok(Date.now() < deadline, "the condition never held");
+    assert.ok(Date.now() < deadline, "the condition was not met in time");
     await new Promise((resolve) => void setTimeout(resolve, everyMs));
   }
 }

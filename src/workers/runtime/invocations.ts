@@ -3,7 +3,7 @@ import type { WorkerScript } from "../scripts/script.ts";
 import type { EmailOutcome, Invocation, InvocationOutcome } from "./port.ts";
 import type { StackMapper } from "./stacks.ts";
 import {
-  detailsOf,
+  invocationDetailsOf,
   exceptionsOf,
   invocationIdOf,
   isQuestion,
@@ -155,7 +155,7 @@ export function createInvocations({
           emit({ ...identity, ...unannounced(item, mapStack) });
           continue;
         }
-        Object.assign(entry.record, detailsOf(item));
+        Object.assign(entry.record, invocationDetailsOf(item));
         entry.record.logs.push(...logsOf(item, mapStack));
         entry.record.exceptions.push(...exceptionsOf(item, mapStack));
         if (entry.record.event.kind === "fetch" && item.outcome !== "ok") entry.tailOutcome = invocationOutcome(item);
@@ -188,5 +188,5 @@ const unannounced = (item: TraceItem, mapStack: StackMapper): Omit<Invocation, "
   wallMs: 0,
   logs: logsOf(item, mapStack),
   exceptions: exceptionsOf(item, mapStack),
-  ...detailsOf(item),
+  ...invocationDetailsOf(item),
 });

@@ -19,7 +19,7 @@ interface LaunchOptions {
   identity?: Identity | undefined;
   /** Memory limit, enforced by the kernel with some headroom if prlimit (util-linux) is installed. */
   memoryMb?: number;
-  /** The folder of Durable Objects that the process inherits as OBJECTS_FD, and the file whose lock it holds. */
+  /** Descriptor of the Durable Objects directory, inherited as OBJECTS_FD, and the path of the file that it locks. */
   objects?: { fd: number | undefined; lock: string } | undefined;
 }
 
@@ -40,7 +40,7 @@ interface Exit {
 }
 
 const SETPRIV = "/usr/bin/setpriv";
-/** Paths of inherited descriptors only exist on Linux; elsewhere the folder is opened by its path. */
+/** Inherited descriptors have paths only on Linux; on other systems, the process opens the directory by its path. */
 export const objectsPath = (path: string): string =>
   process.platform === "linux" ? `/proc/self/fd/${OBJECTS_FD}` : path;
 const OBJECTS_FD = 6;
@@ -93,10 +93,11 @@ export function createLauncher({ log }: { log: Log }): Launcher {
         ] as const,
         detached: true,
       };
-      const locked = (command: string[]) => (objects === undefined ? command : withLock(objects.lock, command));
+      const withObjectsLock = (command: string[]) =>
+        objects === undefined ? command : withLock(objects.lock, command);
       const [command, ...args] = confined
-        ? bounded(memoryMb, locked([SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]))
-        : locked([workerd.default, ...serve]);
+        ? bounded(memoryMb, withObjectsLock([SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]))
+        : withObjectsLock([workerd.default, ...serve]);
       const child = spawn(command!, args, { ...options, stdio: [...options.stdio] });
       return watch(child, sockets, log);
     },

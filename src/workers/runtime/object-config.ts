@@ -1,13 +1,13 @@
 import type { DurableObjectBinding, WorkerScript } from "../scripts/script.ts";
-import { OBJECT_CALLS, REMOTE_OBJECTS, SHARED, type ObjectSources } from "./inside-modules.ts";
-import { serviceName, type ForeignObjects, isForeign } from "./remote-bindings.ts";
+import { OBJECT_CALLS_MODULE, REMOTE_OBJECTS_MODULE, SHARED_MODULE, type ObjectSources } from "./isolate-modules.ts";
+import { serviceName, type ForeignObjectBinding, isForeignObjectBinding } from "./remote-bindings.ts";
 
 /**
- * The parts of a process configuration that concern Durable Objects: the stored objects of its own classes, a service by
- * which other workers call these, and stand-ins for the classes of other workers.
+ * The Durable Object settings in a process configuration: the storage of the worker's own classes, a service through
+ * which other workers call them, and proxies for the classes of other workers.
  */
 
-/** The service by which other workers call the objects of this process. */
+/** The service through which other workers call the objects of this process. */
 export const OBJECT_CALLS_SERVICE = "object-calls";
 const STORAGE_SERVICE = "objects";
 const REMOTE_SERVICE = "remote-objects";
@@ -15,8 +15,8 @@ const REMOTE_SERVICE = "remote-objects";
 type Text = (value: string) => string;
 type Embed = (content: string) => string;
 
-/** Fields of the worker's own configuration. */
-export function ownObjects({ objects }: WorkerScript, text: Text): string[] {
+/** Fields that declare the worker's own classes in its configuration. */
+export function ownObjectFields({ objects }: WorkerScript, text: Text): string[] {
   if (objects === undefined) return [];
   const namespaces = objects.namespaces.map(
     ({ id, className, sqlite }) => `(className = ${text(className)}, uniqueKey = ${text(id)}, enableSql = ${sqlite})`,
@@ -27,17 +27,17 @@ export function ownObjects({ objects }: WorkerScript, text: Text): string[] {
   ];
 }
 
-/** `storage` is the path of the folder for the process. */
+/** Service definitions. `storage` is the path by which the process opens its storage directory. */
 export function objectServices(
   script: WorkerScript,
   { storage, sources, text, embed }: { storage: string | undefined; sources: ObjectSources; text: Text; embed: Embed },
 ): string[] {
   const { objects } = script;
-  const foreign = script.bindings.filter(isForeign);
-  const worker = (name: string, fields: string[]) =>
+  const foreignBindings = script.bindings.filter(isForeignObjectBinding);
+  const workerService = (name: string, fields: string[]) =>
     `(name = ${text(name)}, worker = (compatibilityDate = "2026-01-01", ${fields.join(", ")}))`;
   const module = (name: string, source: string) => `(name = ${text(name)}, esModule = ${embed(source)})`;
-  const shared = module(SHARED.slice(2), sources.shared);
+  const shared = module(SHARED_MODULE.slice(2), sources.shared);
   return [
     ...(storage === undefined
       ? []
@@ -45,8 +45,8 @@ export function objectServices(
     ...(objects === undefined
       ? []
       : [
-          worker(OBJECT_CALLS_SERVICE, [
-            `modules = [${module(OBJECT_CALLS, sources.objectCalls)}, ${shared}]`,
+          workerService(OBJECT_CALLS_SERVICE, [
+            `modules = [${module(OBJECT_CALLS_MODULE, sources.objectCalls)}, ${shared}]`,
             `bindings = [${objects.namespaces
               .flatMap(({ id, className }) => [id, className].map((name) => ({ name, className })))
               .map(
@@ -56,14 +56,14 @@ export function objectServices(
               .join(", ")}]`,
           ]),
         ]),
-    ...(foreign.length === 0
+    ...(foreignBindings.length === 0
       ? []
       : [
-          worker(REMOTE_SERVICE, [
-            `modules = [${module("main.js", standIns(foreign))}, ${module(REMOTE_OBJECTS, sources.remoteObjects)}, ${shared}]`,
-            `bindings = [${foreign.map((each) => `(name = ${text(each.name)}, service = ${text(serviceName(each))})`).join(", ")}]`,
-            `durableObjectNamespaces = [${namespaceKeys(foreign)
-              .map((key) => `(className = ${text(classOf(key))}, uniqueKey = ${text(key)})`)
+          workerService(REMOTE_SERVICE, [
+            `modules = [${module("main.js", proxyModule(foreignBindings))}, ${module(REMOTE_OBJECTS_MODULE, sources.remoteObjects)}, ${shared}]`,
+            `bindings = [${foreignBindings.map((each) => `(name = ${text(each.name)}, service = ${text(serviceName(each))})`).join(", ")}]`,
+            `durableObjectNamespaces = [${namespaceKeys(foreignBindings)
+              .map((key) => `(className = ${text(proxyClassName(key))}, uniqueKey = ${text(key)})`)
               .join(", ")}]`,
             "durableObjectStorage = (inMemory = void)",
           ]),
@@ -71,34 +71,34 @@ export function objectServices(
   ];
 }
 
-/** The binding itself. */
+/** The definition of one binding. */
 export const objectBinding = (binding: DurableObjectBinding, text: Text): string =>
   `(name = ${text(binding.name)}, durableObjectNamespace = ${
-    isForeign(binding)
-      ? `(className = ${text(classOf(keyOf(binding)))}, serviceName = ${text(REMOTE_SERVICE)})`
+    isForeignObjectBinding(binding)
+      ? `(className = ${text(proxyClassName(namespaceKeyOf(binding)))}, serviceName = ${text(REMOTE_SERVICE)})`
       : text(binding.class_name)
   })`;
 
 /**
- * The class of a stand-in has the key of the real namespace, so that both derive the same ids. Two bindings may refer to
- * the same namespace.
+ * A module that exports one proxy class per namespace. It has the unique key of the real namespace, so that both derive
+ * the same ids. Several bindings may refer to one namespace.
  */
-const standIns = (foreign: ForeignObjects[]) =>
+const proxyModule = (foreignBindings: ForeignObjectBinding[]) =>
   [
-    `import { standInFor } from ${JSON.stringify(`./${REMOTE_OBJECTS}`)};`,
-    ...namespaceKeys(foreign).map((key) => {
+    `import { proxyClassFor } from ${JSON.stringify(`./${REMOTE_OBJECTS_MODULE}`)};`,
+    ...namespaceKeys(foreignBindings).map((key) => {
       const {
         name,
         class_name: className,
         namespace_id: namespaceId = "",
-      } = foreign.find((each) => keyOf(each) === key)!;
+      } = foreignBindings.find((each) => namespaceKeyOf(each) === key)!;
       const namespace = JSON.stringify({ namespaceId, className });
-      return `export const ${classOf(key)} = standInFor(${JSON.stringify(name)}, ${namespace});`;
+      return `export const ${proxyClassName(key)} = proxyClassFor(${JSON.stringify(name)}, ${namespace});`;
     }),
     "export default {};",
   ].join("\n");
 
-const keyOf = ({ namespace_id, script_name, class_name }: ForeignObjects) =>
+const namespaceKeyOf = ({ namespace_id, script_name, class_name }: ForeignObjectBinding) =>
   namespace_id ?? `${script_name}/${class_name}`;
-const namespaceKeys = (foreign: ForeignObjects[]) => [...new Set(foreign.map(keyOf))];
-const classOf = (key: string) => `Objects_${Buffer.from(key).toString("hex")}`;
+const namespaceKeys = (foreignBindings: ForeignObjectBinding[]) => [...new Set(foreignBindings.map(namespaceKeyOf))];
+const proxyClassName = (key: string) => `Objects_${Buffer.from(key).toString("hex")}`;

@@ -1,11 +1,11 @@
 import type { ScriptSlot } from "./slot.ts";
 
 /**
- * The versions of one worker with Durable Objects have one process at a time, because the files of the objects are open
- * in it. Calls for any of these versions reach the version that claimed the objects last.
+ * Only one version of a worker with Durable Objects has a process at a time, because the process has the files of the
+ * objects open. Calls to any version of the worker go to the version that claimed the objects last.
  */
 export function createObjectOwners(slots: ReadonlyMap<string, ScriptSlot>) {
-  /** The folder of the objects -> the name of the slot. */
+  /** Slot names by the owner of the objects. */
   const claims = new Map<string, string>();
   const ownerOf = (slot: ScriptSlot | undefined) => {
     const objects = slot?.script.objects;
@@ -17,15 +17,15 @@ export function createObjectOwners(slots: ReadonlyMap<string, ScriptSlot>) {
       const slot = slots.get(name);
       const owner = ownerOf(slot);
       if (owner === undefined) return slot;
-      const current = slots.get(claims.get(owner) ?? "");
-      if (current !== undefined && ownerOf(current) === owner) return current;
+      const claimingSlot = slots.get(claims.get(owner) ?? "");
+      if (claimingSlot !== undefined && ownerOf(claimingSlot) === owner) return claimingSlot;
       claims.set(owner, name);
       return slot;
     },
     claim(name: string): void {
       const owner = ownerOf(slots.get(name));
       if (owner === undefined) return;
-      for (const [other, holder] of claims) if (!slots.has(holder)) claims.delete(other);
+      for (const [claimedOwner, slotName] of claims) if (!slots.has(slotName)) claims.delete(claimedOwner);
       claims.set(owner, name);
     },
   };

@@ -8,7 +8,7 @@ import { assetHeaders, type Site } from "./answer-headers.ts";
 import { directClient, type ClientOf } from "./client.ts";
 import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
 import { fetchEvent } from "./fetch-event.ts";
-import { loadInsideModules } from "./inside-modules.ts";
+import { loadIsolateModules } from "./isolate-modules.ts";
 import { identityOf } from "./invocations.ts";
 import { createIdentities, type Identities } from "./identities.ts";
 import { createLauncher } from "./launch.ts";
@@ -48,7 +48,7 @@ export interface RuntimeOptions {
   uidRange?: IdRange | undefined;
   /** Parent folder of the process folders. Default: the system's temporary folder. */
   runFolder?: string | undefined;
-  /** Where Durable Objects are stored. Default: nowhere, so that a worker with Durable Objects cannot start. */
+  /** Stores Durable Objects. Without it, a worker with Durable Objects cannot start. */
   objects?: ObjectStorage | undefined;
   /** The site that serves a worker for the host of a request. Default: a host used only by that worker. */
   siteOf?(request: IncomingMessage, script: string): Site | undefined;
@@ -91,11 +91,11 @@ export function createRuntime({
     launcher,
     folders,
     identities,
-    inside: loadInsideModules(),
+    inside: loadIsolateModules(),
     services,
     messages,
     egress: createEgressCheck(egress),
-    objects: objects ?? NO_OBJECTS,
+    objects: objects ?? NO_OBJECT_STORAGE,
     limits: { ...DEFAULT_LIMITS, ...limits },
     concurrency,
     client,
@@ -105,8 +105,8 @@ export function createRuntime({
     },
     log,
   };
-  const owners = createObjectOwners(slots);
-  const { slotOf } = owners;
+  const objectOwners = createObjectOwners(slots);
+  const { slotOf } = objectOwners;
   let closed = false;
 
   const idleTimer = setInterval(
@@ -202,7 +202,7 @@ export function createRuntime({
         if (existing !== undefined && !hasNoCode(script)) return existing.swap(script);
         const slot = createSlot(script, { machinery, clock, log, beforeStart });
         slots.set(key, slot);
-        owners.claim(key);
+        objectOwners.claim(key);
         if (existing !== undefined) void dismiss(key, existing);
         if (!start || hasNoCode(script)) return;
         try {
@@ -260,12 +260,12 @@ export function createRuntime({
       reportUnstarted(name, { kind: "tail", consumed, origins }, process);
       return process;
     },
-    async handlers(name) {
+    async readExports(name) {
       const slot = slotOf(name);
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
-      return hasNoCode(slot.script) ? { handlers: [], classes: [] } : (await slot.process()).handlers();
+      return hasNoCode(slot.script) ? { handlers: [], classes: [] } : (await slot.process()).readExports();
     },
-    claimObjects: owners.claim,
+    claimObjects: objectOwners.claim,
     entrypoint: withAssets(createEntrypointLookup({ slotOf, inTurn }), (name) => slotOf(name)?.script),
     upgrade(name, request, socket, head) {
       // Handles errors before and after the socket has a reader.
@@ -293,7 +293,7 @@ export function createRuntime({
 /** The remaining fields of the outcome if no process received the batch. */
 export const NOT_STARTED = { started: false, ackAll: false, acks: [], retries: [] };
 
-const NO_OBJECTS: Pick<ObjectStorage, "open"> = {
+const NO_OBJECT_STORAGE: Pick<ObjectStorage, "open"> = {
   open: () => Promise.reject(new Error("this runtime does not store Durable Objects")),
 };
 

@@ -12,7 +12,7 @@ import type { Entrypoint } from "./service-calls/entrypoints.ts";
  * methods, `name` is that key.
  */
 export interface WorkerRuntime {
-  /** Where the processes store Durable Objects; absent if they cannot. */
+  /** Storage of Durable Objects; absent if the runtime does not support them. */
   readonly objectStorage?: ObjectStorage | undefined;
   /**
    * Makes `script` the running version of its name. Resolves once it responds; the old version completes its work.
@@ -41,17 +41,15 @@ export interface WorkerRuntime {
    */
   queue(name: string, batch: QueueBatch): Promise<QueueOutcome>;
   /**
-   * Runs the tail handler. Resolves when its waitUntil() work has ended too; never rejects for errors in the worker's
-   * code.
+   * Runs the tail handler. Resolves when the handler and its waitUntil() work have ended; never rejects for errors in
+   * the worker's code.
    */
   tail(name: string, batch: TailBatch): Promise<InvocationOutcome>;
+  /** Returns the exports of the worker; starts it if it is not running. */
+  readExports(name: string): Promise<WorkerExports>;
   /**
-   * The exports of the worker; starts it if it is not running.
-   */
-  handlers(name: string): Promise<WorkerExports>;
-  /**
-   * Among several versions of a worker with Durable Objects, this one runs from now on, and handles the calls for the
-   * others. A version that is deployed does so, too.
+   * Makes this version of a worker with Durable Objects the one that runs and handles the calls to all versions. A deploy
+   * does the same for the deployed version.
    */
   claimObjects(name: string): void;
   /**
@@ -143,13 +141,13 @@ export interface QueueOutcome extends InvocationOutcome, QueueVerdict {
   started: boolean;
 }
 
-/** Trace items for one call of a tail handler. */
+/** Trace items for one call to a tail handler. */
 export interface TailBatch {
   /** JSON list of WireTraceItem. */
   items: string;
-  /** The worker of each item. */
+  /** The name of the worker that produced each item. */
   consumed: string[];
-  /** Workers whose invocations led to this call: those of the items and, if these were tail workers, theirs. */
+  /** Workers whose invocations led to this call: the producers of the items and, for tail workers, their own origins. */
   origins: string[];
 }
 
@@ -193,9 +191,9 @@ export interface Invocation extends InvocationOutcome {
   logs: { level: "debug" | "log" | "info" | "warn" | "error"; at: Date; message: unknown[] }[];
   /** Exceptions other than the handler's own: unhandled rejections, failed waitUntil() work. */
   exceptions: ThrownException[];
-  /** Messages that the worker published on channels of `node:diagnostics_channel`. */
+  /** Messages that the worker published with `node:diagnostics_channel`. */
   diagnostics?: { channel: string; at: Date; message: unknown }[];
   cpuMs?: number;
-  /** True if workerd omitted logs, because there were too many. */
+  /** True if workerd omitted logs because there were too many. */
   truncated?: boolean;
 }

@@ -17,35 +17,36 @@ const SERVICES = {
 } as const satisfies Partial<Record<Binding["type"], keyof BindingServices>>;
 
 /** A binding to a Durable Object class of another worker. */
-export type ForeignObjects = DurableObjectBinding & { script_name: string };
+export type ForeignObjectBinding = DurableObjectBinding & { script_name: string };
 
-export const isForeign = (binding: Binding): binding is ForeignObjects =>
+export const isForeignObjectBinding = (binding: Binding): binding is ForeignObjectBinding =>
   binding.type === "durable_object_namespace" && binding.script_name !== undefined;
 
-export type RemoteBinding = Extract<Binding, { type: keyof typeof SERVICES | "assets" }> | ForeignObjects;
+export type RemoteBinding = Extract<Binding, { type: keyof typeof SERVICES | "assets" }> | ForeignObjectBinding;
 
 export const isRemote = (binding: Binding): binding is RemoteBinding =>
-  binding.type === "assets" || isForeign(binding) || Object.hasOwn(SERVICES, binding.type);
+  binding.type === "assets" || isForeignObjectBinding(binding) || Object.hasOwn(SERVICES, binding.type);
 
 export function serviceOf(binding: RemoteBinding, services: BindingServices): BindingService<RemoteBinding> {
   if (binding.type === "assets") return ownAssets;
   if (binding.type !== "durable_object_namespace")
     return services[SERVICES[binding.type]] as BindingService<RemoteBinding>;
-  const called = calledWorker(binding);
+  const serviceBinding = asServiceBinding(binding);
   return {
-    handle: (request, response, { script }) => services.service.handle(request, response, { script, binding: called }),
+    handle: (request, response, { script }) =>
+      services.service.handle(request, response, { script, binding: serviceBinding }),
   };
 }
 
-/** Bindings that call another worker of the account. */
-export const callsWorker = (binding: Binding): binding is ServiceBinding | ForeignObjects =>
-  binding.type === "service" || isForeign(binding);
+/** True for bindings that call another worker of the account. */
+export const isWorkerBinding = (binding: Binding): binding is ServiceBinding | ForeignObjectBinding =>
+  binding.type === "service" || isForeignObjectBinding(binding);
 
-/** The entrypoint by which other workers call the Durable Objects of a worker. */
+/** The entrypoint through which other workers call the Durable Objects of a worker. */
 export const OBJECTS_ENTRYPOINT = "ReelpostObjects";
 
-/** The binding as a service binding. */
-export const calledWorker = (binding: ServiceBinding | ForeignObjects): ServiceBinding =>
+/** The service binding through which the calls are sent. */
+export const asServiceBinding = (binding: ServiceBinding | ForeignObjectBinding): ServiceBinding =>
   binding.type === "service"
     ? binding
     : { type: "service", name: binding.name, service: binding.script_name, entrypoint: OBJECTS_ENTRYPOINT };

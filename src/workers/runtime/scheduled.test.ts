@@ -95,7 +95,7 @@ describe("the scheduled handler", () => {
       impatient,
     );
     assert.deepEqual([outcome, exception?.message], ["exceededWallTime", "Worker exceeded wall time limit of 300 ms."]);
-    assert.deepEqual((await impatient.handlers("test")).handlers, ["fetch", "scheduled"]);
+    assert.deepEqual(((await impatient.readExports("test")).handlers, ["fetch", "scheduled"]);
   });
 });
 
@@ -119,12 +119,12 @@ describe("the handlers of a worker", () => {
   for (const [source, names] of cases) {
     it(`are ${names.join(", ") || "none"}: ${source.slice(0, 60)}`, async () => {
       await runtime.deploy(scriptOf(source));
-      assert.deepEqual((await runtime.handlers("test")).handlers, names);
+      assert.deepEqual(((await runtime.readExports("test")).handlers, names);
     });
   }
 
-  it("of a missing worker are an error", async () => {
-    await assert.rejects(runtime.handlers("nobody"), { code: 10007 });
+  it("cannot be read for a missing worker", async () => {
+    await assert.rejects(runtime.readExports("nobody"), { code: 10007 });
   });
 });
 

@@ -14,7 +14,7 @@ import { createKvService, kvMigrations, type KvService } from "../bindings/kv/in
 import { createR2Service, r2Migrations, type R2Service } from "../bindings/r2/index.ts";
 import { createSendEmailService } from "../bindings/send-email/service.ts";
 import type { Binding, BuiltMail, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
-import { loadInsideModules } from "./inside-modules.ts";
+import { loadIsolateModules } from "./isolate-modules.ts";
 import { mailOf, noActions, noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
 
 const BINDINGS: Binding[] = [
@@ -359,7 +359,7 @@ describe("a script in service-worker format", () => {
 });
 
 it("listeners of scheduled get time and cron, and are awaited", async (t) => {
-  const listeners = loadInsideModules().forScripts.find(({ name }) => name.includes("listeners"))!;
+  const listeners = loadIsolateModules().forScripts.find(({ name }) => name.includes("listeners"))!;
   const workerd = await startWorkerd({
     modules: {
       "main.js": `import { handlersOfListeners } from "./listeners.js";

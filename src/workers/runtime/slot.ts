@@ -45,8 +45,8 @@ export function createSlot(
   let closed = false;
   let patience = new AbortController();
 
-  /** A process that must end for another one, which needs its Durable Objects, gets no new work. */
-  const usable = () => (current?.alive && !current.retired ? current : undefined);
+  /** The process, unless it is stopping, for example because another process needs its Durable Objects. */
+  const usableProcess = () => (current?.alive && !current.retired ? current : undefined);
 
   /**
    * The reservation made by beforeStart() is released only when the process has been adopted and is therefore counted.
@@ -117,10 +117,10 @@ export function createSlot(
       return script;
     },
     get current() {
-      return usable();
+      return usableProcess();
     },
     async process() {
-      return usable() ?? exclusively(async () => usable() ?? startCurrent());
+      return usableProcess() ?? exclusively(async () => usableProcess() ?? startCurrent());
     },
     async swap(next) {
       endBackoff();

@@ -25,10 +25,10 @@ export interface TraceItem {
 /** The header in which the hosted service sends a request id; here it carries the invocation id through the tail. */
 export const RAY_HEADER = "cf-ray";
 
-/** An event of a Durable Object: a request, a call, an alarm, or an event of a hibernating WebSocket. */
+/** True for an event of a Durable Object: a request, method call, alarm, or event of a hibernating WebSocket. */
 export const isObjectEvent = ({ executionModel }: TraceItem): boolean => executionModel === "durableObject";
 
-/** A worker usually passes its own request, with its headers, to an object: that is another invocation. */
+/** Workers often pass their own request, including its headers, to an object, whose event is a separate invocation. */
 export const invocationIdOf = (item: TraceItem): string | undefined =>
   isObjectEvent(item) ? undefined : idInHeaders(item);
 
@@ -52,9 +52,13 @@ export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs
       message: (Array.isArray(message) ? message : [message]).map((part) => (isStack(part) ? mapStack(part) : part)),
     }));
 
-type Details = Required<Pick<Invocation, "diagnostics" | "cpuMs" | "truncated">>;
+type InvocationDetails = Required<Pick<Invocation, "diagnostics" | "cpuMs" | "truncated">>;
 
-export const detailsOf = ({ diagnosticsChannelEvents = [], cpuTime = 0, truncated = false }: TraceItem): Details => ({
+export const invocationDetailsOf = ({
+  diagnosticsChannelEvents = [],
+  cpuTime = 0,
+  truncated = false,
+}: TraceItem): InvocationDetails => ({
   diagnostics: diagnosticsChannelEvents.map(({ timestamp, channel, message }) => ({
     at: new Date(timestamp),
     channel,

@@ -12,7 +12,7 @@ import { startEgressProxy } from "./egress/proxy.ts";
 import type { EgressCheck } from "./egress/policy.ts";
 import type { ClientOf } from "./client.ts";
 import { fetchEvent } from "./fetch-event.ts";
-import type { InsideModules } from "./inside-modules.ts";
+import type { IsolateModules } from "./isolate-modules.ts";
 import { createInvocations } from "./invocations.ts";
 import type { Identities } from "./identities.ts";
 import { objectsPath, type Launcher, type WorkerdProcess } from "./launch.ts";
@@ -43,11 +43,11 @@ export interface WorkerProcessDeps {
   launcher: Launcher;
   folders: RunFolders;
   identities: Identities;
-  inside: InsideModules;
+  inside: IsolateModules;
   services: BindingServices;
   messages: LiveMessages;
   egress: EgressCheck;
-  /** Where Durable Objects are stored. */
+  /** Storage of Durable Objects. */
   objects: Pick<ObjectStorage, "open">;
   limits: RuntimeLimits;
   /** Maximum number of messages that one process handles concurrently; further ones wait. */
@@ -81,7 +81,7 @@ export interface WorkerProcess {
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   queue(batch: QueueBatch): Promise<QueueOutcome>;
   tail(batch: TailBatch): Promise<InvocationOutcome>;
-  handlers(): Promise<WorkerExports>;
+  readExports(): Promise<WorkerExports>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Returns undefined if the process was started without it. */
   entrypoint(wanted: Entrypoint): EntrypointCalls | undefined;
@@ -94,9 +94,9 @@ export interface WorkerProcess {
 /** Connections that remain after draining are open WebSockets: they are closed. */
 const SIGTERM_PATIENCE_MS = 3000;
 
-/** How long work may continue after another process needs the Durable Objects: a deploy interrupts them briefly. */
+/** How long work may continue when another process needs the Durable Objects: a deploy interrupts them only briefly. */
 const HANDOVER_MS = 5000;
-/** Stored data need no orderly exit. */
+/** How long the process may take to exit then. Short, because stored data does not depend on an orderly exit. */
 const HANDOVER_PATIENCE_MS = 500;
 
 /** A process starts to listen about 50 ms after its start, or a few seconds on a busy machine. */
@@ -107,9 +107,12 @@ const STARTUP_CPU_MS = 1000;
 /**
  * Starts a process and resolves when it is listening. Rejects with workerd's error message if it rejects the script.
  */
-export async function startWorkerProcess(given: WorkerScript, machinery: WorkerProcessDeps): Promise<WorkerProcess> {
+export async function startWorkerProcess(
+  requestedScript: WorkerScript,
+  machinery: WorkerProcessDeps,
+): Promise<WorkerProcess> {
   const { launcher, folders, identities, inside, services, messages, egress, emit, log } = machinery;
-  const script = services.ai.isOffered ? given : withoutAi(given);
+  const script = services.ai.isOffered ? requestedScript : withoutAiBindings(requestedScript);
   // A script can lower the operator's limits but not raise them.
   const limits = { ...machinery.limits, cpuMs: Math.min(script.limits?.cpuMs ?? Infinity, machinery.limits.cpuMs) };
   const mapStack = createStackMapper(script);
@@ -136,14 +139,14 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
   const listening = [socketNames.mail, socketNames.http, ...socketNames.services.map(({ address }) => address)];
   const { identity, release: releaseIdentity } = identities.acquire(script.account);
   let stopSoon = () => kill("exception", "Another process of the Worker took over its Durable Objects.");
-  const stored = await openObjects();
+  const openedObjects = await openObjects();
   const folder = createFolder();
   const servers: SocketServer[] = [];
   let workerd: WorkerdProcess | undefined;
   const onActivity = () => watch?.activity();
   let watch: ReturnType<typeof watchProcess> | undefined;
   try {
-    workerd = launcher.launch(folder, listening.length, { identity, memoryMb: limits.rssMb, objects: stored });
+    workerd = launcher.launch(folder, listening.length, { identity, memoryMb: limits.rssMb, objects: openedObjects });
     const { pid } = workerd;
     // The top level of a module can loop too. It has a separate limit, because starting workerd also uses CPU time.
     const watched = { usage: () => readProcessUsage(pid), kill };
@@ -182,7 +185,7 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
   } catch (err) {
     workerd?.kill("SIGKILL");
     watch?.stop();
-    // Its files stay in use until it has ended.
+    // The process uses its files until it has ended.
     await workerd?.exited;
     release();
     throw death?.exception === undefined ? err : new Error(death.exception.message, { cause: err });
@@ -226,10 +229,10 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
     for (const server of servers) server.close();
     folder.remove();
     releaseIdentity();
-    stored?.release();
+    openedObjects?.release();
   }
 
-  /** The server starts no event of an object, such as an alarm or a message of a hibernating WebSocket. */
+  /** Records activity for events that the server does not start, such as alarms and messages of hibernating WebSockets. */
   function countObjectEvent() {
     lastUsed = performance.now();
     watch?.begin().ended();
@@ -239,13 +242,13 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
     const { objects, name, account } = script;
     if (objects === undefined || objects.isTrial) return undefined;
     try {
-      const opened = await machinery.objects.open({
+      const openedStorage = await machinery.objects.open({
         worker: { account, name, objects },
         user: identity,
-        onWanted: () => stopSoon(),
+        onReleaseRequested: () => stopSoon(),
       });
-      socketNames.objects = objectsPath(opened.path);
-      return opened;
+      socketNames.objects = objectsPath(openedStorage.path);
+      return openedStorage;
     } catch (err) {
       releaseIdentity();
       throw err;
@@ -257,7 +260,7 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
       return folders.create(generateConfig(script, inside, socketNames, limits.heapMb), identity);
     } catch (err) {
       releaseIdentity();
-      stored?.release();
+      openedObjects?.release();
       throw err;
     }
   }
@@ -316,7 +319,7 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
     }
   }
 
-  const running: WorkerProcess = {
+  const workerProcess: WorkerProcess = {
     pid,
     get busy() {
       return invocations.count + entrypoints.busy;
@@ -399,7 +402,7 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
       const { outcome, exception } = await invocation.ended;
       return { outcome, ...(exception !== undefined && { exception }) };
     },
-    handlers: () => dispatch.handlers(STARTUP_MS),
+    readExports: () => dispatch.readExports(STARTUP_MS),
     entrypoint: entrypoints.get,
     upgrade(request, socket, head) {
       const invocation = invocations.begin(fetchEvent(request, machinery.client), { lingering: true });
@@ -425,12 +428,12 @@ export async function startWorkerProcess(given: WorkerScript, machinery: WorkerP
       clearTimeout(impatient);
     },
   };
-  stopSoon = () => void running.stop(HANDOVER_MS, { patienceMs: HANDOVER_PATIENCE_MS });
-  return running;
+  stopSoon = () => void workerProcess.stop(HANDOVER_MS, { patienceMs: HANDOVER_PATIENCE_MS });
+  return workerProcess;
 }
 
-/** Without an AI server, the binding is undefined. */
-const withoutAi = (script: WorkerScript): WorkerScript => ({
+/** Removes `ai` bindings: without an AI server, they are undefined. */
+const withoutAiBindings = (script: WorkerScript): WorkerScript => ({
   ...script,
   bindings: script.bindings.filter(({ type }) => type !== "ai"),
 });

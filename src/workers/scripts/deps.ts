@@ -15,7 +15,7 @@ export interface ScriptsDeps {
   live: LiveVersions;
   targets: BindingTargets;
   assets: Assets;
-  /** Durable Objects. `objects` stores the modules. */
+  /** The Durable Objects of scripts; not to be confused with `objects`, which stores the modules. */
   durableObjects: ScriptObjectsStore;
   clock: Clock;
   ids: Ids;

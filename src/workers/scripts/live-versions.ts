@@ -18,7 +18,7 @@ interface Trial {
   handlers: string[];
   /** Names of the exported classes that can be Durable Objects. */
   classes: string[];
-  /** Call when the version was stored: its process serves requests or ends when idle. */
+  /** Call when the version has been stored: its process then serves requests or ends when idle. */
   keep(): void;
   /** Call when the version was not stored. */
   drop(): void;

@@ -155,7 +155,7 @@ export interface ScriptSettings {
   tailConsumers: { service: string; environment?: string }[];
   usageModel: string;
   placement: Record<string, unknown> | null;
-  /** The tag of the latest migration of its Durable Object classes; absent before the first one. */
+  /** The tag of the latest Durable Object migration; absent before the first one. */
   migrationTag?: string;
 }
 
@@ -178,7 +178,7 @@ export interface Upload {
   annotations?: Annotations;
   settings?: Partial<ScriptSettings>;
   assets?: AssetSelection;
-  /** Migrations of its Durable Object classes. */
+  /** Durable Object migrations. */
   migrations?: ObjectMigrations;
 }
 
@@ -267,6 +267,6 @@ export interface BindingTargets {
   d1Database(account: string, id: string): Promise<boolean>;
   worker(account: string, name: string): Promise<boolean>;
   queue(account: string, name: string): Promise<boolean>;
-  /** A secret of the Secrets Store that workers may use. */
+  /** Whether the Secrets Store contains a secret that workers may use. */
   storedSecret(account: string, store: string, name: string): Promise<boolean>;
 }

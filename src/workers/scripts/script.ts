@@ -87,9 +87,9 @@ export interface DurableObjectBinding {
   type: "durable_object_namespace";
   name: string;
   class_name: string;
-  /** The worker that exports the class, if it is another one. */
+  /** The worker that exports the class, if it is a different one. */
   script_name?: string;
-  /** 32 hex digits, set by the server: it stays the same when the class is renamed. */
+  /** 32 hex digits, set by the server; does not change when the class is renamed. */
   namespace_id?: string;
 }
 
@@ -109,7 +109,7 @@ export interface SecretsStoreBinding {
   name: string;
   store_id: string;
   secret_name: string;
-  /** The value in development, where the store does not exist. */
+  /** The value in development, where there is no store. */
   local?: string;
 }
 

@@ -45,8 +45,8 @@ export const everyTarget: BindingTargets = {
 };
 
 /**
- * Behaves as specified by the code text: `throws` does not start, `email` and `fetch` are handlers, `class A` is exported. A message is
- * rejected with the version's id.
+ * Behaves as specified by the code text: `throws` does not start, `email` and `fetch` are handlers, `class A` is
+ * exported. A message is rejected with the version's id.
  */
 export function createFakeRuntime() {
   const known = new Map<string, WorkerScript>();
@@ -90,7 +90,7 @@ export function createFakeRuntime() {
     },
     queue: async (name) => ({ ...missing(name), started: false, ackAll: false, acks: [], retries: [] }),
     tail: async (name) => missing(name),
-    async handlers(name) {
+    async readExports(name) {
       const script = known.get(name);
       if (script === undefined) throw workerErrors.scriptMissing({ script: name });
       const code = codeOf(script);
@@ -146,7 +146,7 @@ export async function openScriptsFixture(
   const events = createLocalEvents({ log: silentLog });
   scope.after(() => events.close());
   const build = (from: Db) => {
-    const own = options.durableObjects && { durableObjects: options.durableObjects(from) };
+    const objectOptions = options.durableObjects && { durableObjects: options.durableObjects(from) };
     const fake = createFakeRuntime();
     const live = createLiveWorkers({
       db: from,
@@ -155,7 +155,7 @@ export async function openScriptsFixture(
       events,
       runtime: fake.runtime,
       clock,
-      ...own,
+      ...objectOptions,
       ...options.live,
     });
     scope.after(() => live.close());
@@ -167,7 +167,7 @@ export async function openScriptsFixture(
       live,
       targets: options.targets ?? everyTarget,
       clock,
-      ...own,
+      ...objectOptions,
       ...(options.limits && { limits: options.limits }),
     });
     return { fake, live, scripts };

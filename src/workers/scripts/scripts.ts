@@ -13,10 +13,10 @@ import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import { createAssets, type Assets } from "../assets/store/assets.ts";
 import { workerErrors } from "../errors.ts";
 import { parseCron } from "../schedules/cron.ts";
-import { planSecrets, planSettings } from "./changing.ts";
+import { planSecrets, planSettings } from "./version-changes.ts";
 import { checkScriptName } from "./checks.ts";
-import { removeDeployment, removeScript, removeVersion } from "./deleting.ts";
-import { announce, deployVersions } from "./deploying.ts";
+import { removeDeployment, removeScript, removeVersion } from "./delete.ts";
+import { announce, deployVersions } from "./deploy.ts";
 import { findDeployments, listDeployments } from "./deployments-table.ts";
 import { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from "./limits.ts";
 import type { LiveVersions } from "./live-versions.ts";
@@ -41,7 +41,7 @@ import { createScriptObjects, type ScriptObjectsStore } from "../objects/script-
 import { createSubdomains } from "./subdomains.ts";
 import { subdomainReader } from "./subdomains-table.ts";
 import { checkTailConsumers } from "./tail-consumers.ts";
-import { planUpload } from "./uploading.ts";
+import { planUpload } from "./upload-plan.ts";
 import { createVersionBuilder } from "./version-builder.ts";
 import { findVersion, listModules, listVersions } from "./versions-table.ts";
 import { deploymentOf, scriptOf, scriptsOf, versionOf } from "./views.ts";
@@ -56,7 +56,7 @@ export interface ScriptsOptions {
   targets: BindingTargets;
   /** Defaults to assets in the same stores. */
   assets?: Assets;
-  /** Default: Durable Objects in the same database, without stored files. */
+  /** By default, namespaces are stored in the same database, and objects have no storage. */
   durableObjects?: ScriptObjectsStore;
   /** The label of an account under the workers domain is initially derived from this name. */
   accountName?: (account: string) => Promise<string | undefined>;
@@ -139,13 +139,13 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
         const id = ids.hex();
         const script = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => {
           await checkTailConsumers(tx, { account, name }, settings?.tailConsumers);
-          const found =
+          const existingScript =
             (await findScript(tx, account, name)) ??
             (await addScript(tx, id, { account, name, now: clock.now(), limits }));
-          if (settings === undefined) return found;
-          const after = { ...found, ...defined(settings) };
-          await updateScript(tx, after);
-          return after;
+          if (settings === undefined) return existingScript;
+          const updatedScript = { ...existingScript, ...defined(settings) };
+          await updateScript(tx, updatedScript);
+          return updatedScript;
         });
         return (await view(script))!;
       });

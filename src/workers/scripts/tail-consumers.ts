@@ -4,7 +4,7 @@ import type { ScriptSettings } from "./port.ts";
 import { findScript, type Tables } from "./scripts-table.ts";
 import { findVersions } from "./versions-table.ts";
 
-/** Throws for the first tail worker that does not exist in the account or whose live version has no tail handler. */
+/** Throws for the first tail worker that does not exist in the account or whose live versions have no tail handler. */
 export async function checkTailConsumers(
   tables: Tables,
   { account, name: script }: { account: string; name: string },
@@ -12,13 +12,13 @@ export async function checkTailConsumers(
 ): Promise<void> {
   for (const { service } of consumers) {
     if (service === script) throw workerErrors.tailConsumerSelf({ script });
-    const found = await findScript(tables, account, service);
-    if (found === undefined) throw workerErrors.tailConsumerMissing({ target: service });
-    const live = found.liveDeploymentId ?? "";
-    const deployed = (await findDeployments(tables, [live])).get(live)?.versions ?? [];
+    const consumer = await findScript(tables, account, service);
+    if (consumer === undefined) throw workerErrors.tailConsumerMissing({ target: service });
+    const liveDeploymentId = consumer.liveDeploymentId ?? "";
+    const liveVersions = (await findDeployments(tables, [liveDeploymentId])).get(liveDeploymentId)?.versions ?? [];
     const versions = await findVersions(
       tables,
-      deployed.map(({ versionId }) => versionId),
+      liveVersions.map(({ versionId }) => versionId),
     );
     if (![...versions.values()].some(({ handlers }) => handlers.includes("tail")))
       throw workerErrors.tailHandlerMissing({ target: service });

@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { isUniqueViolation } from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
 import { checkTargets } from "./bindings.ts";
-import { announce, writeDeployment } from "./deploying.ts";
+import { announce, writeDeployment } from "./deploy.ts";
 import type { DeploymentRecord } from "./deployments-table.ts";
 import { storeModules } from "./module-objects.ts";
 import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Author, ScriptSettings, UploadedModule, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { VersionAssets } from "../assets/store/version-assets-table.ts";
-import { checkExportedClasses, type ObjectPlan } from "../objects/plan.ts";
+import { checkExportedClasses, type ObjectPlan } from "../objects/migration-plan.ts";
 import type { ObjectMigrations } from "../objects/port.ts";
 import type { ObjectTables } from "../objects/schema.ts";
 import { addScript } from "./new-script.ts";
@@ -165,17 +165,17 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     written: ModuleRecord[],
   ): Promise<(Made & { plan: ObjectPlan }) | undefined> {
     const base = await baseOf(request, newId);
-    const { modules, deploy, assets, migrations, ...planned } = await request.plan(base);
+    const { modules, deploy, assets, migrations, ...plannedContent } = await request.plan(base);
     const { plan, bindings } = await durableObjects.plan({
       scriptId: base.scriptId,
       account: request.account,
       script: request.name,
       tag: base.script?.migrationTag ?? "",
-      bindings: planned.bindings,
+      bindings: plannedContent.bindings,
       migrations,
-      deploys: deploy !== undefined,
+      isDeployed: deploy !== undefined,
     });
-    const content = { ...planned, bindings };
+    const content = { ...plannedContent, bindings };
     await checkTargets(content.bindings, request, targets);
     await checkTailConsumers(tables, request, request.settings?.tailConsumers);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };

@@ -84,7 +84,7 @@ export async function loadWorker(
     objects: ObjectStore;
     secrets: Secrets;
     assets: Assets;
-    durableObjects: Pick<ScriptObjectsStore, "of">;
+    durableObjects: Pick<ScriptObjectsStore, "resolveVersion">;
   },
 ): Promise<{ worker: WorkerScript; size: number }> {
   const tables = db.tables<ScriptsTables>();
@@ -95,11 +95,11 @@ export async function loadWorker(
   const modules = await readModules(await listModules(tables, id), objects);
   const own = version.hasAssets ? await assets.findByVersion(id) : undefined;
   const opened = own && (await assets.open(version, own));
-  const { bindings, objects: stored } = await durableObjects.of(version);
+  const { bindings, objects: scriptObjects } = await durableObjects.resolveVersion(version);
   return {
     worker: workerScriptOf(
       { ...version, bindings },
-      { name: script.name, modules, secrets, assets: opened?.site, objects: stored },
+      { name: script.name, modules, secrets, assets: opened?.site, objects: scriptObjects },
     ),
     size: version.size + (opened?.weight ?? 0),
   };

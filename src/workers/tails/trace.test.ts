@@ -62,8 +62,8 @@ describe("a trace-v1 record", () => {
     assert.deepEqual([event, entrypoint], [null, "Admin"]);
     const call = traceOf(invocationOf({ event: { kind: "other", name: "Admin", rpcMethod: "sum" } }));
     assert.deepEqual(call.event, { rpcMethod: "sum" });
-    const tailed = traceOf(invocationOf({ event: { kind: "tail", consumed: ["a", "b"], origins: ["a", "b"] } }));
-    assert.deepEqual(tailed.event, { consumedEvents: [{ scriptName: "a" }, { scriptName: "b" }] });
+    const tailTrace = traceOf(invocationOf({ event: { kind: "tail", consumed: ["a", "b"], origins: ["a", "b"] } }));
+    assert.deepEqual(tailTrace.event, { consumedEvents: [{ scriptName: "a" }, { scriptName: "b" }] });
   });
 
   test("reports exceeded limits with the outcomes of the protocol", () => {

@@ -110,7 +110,7 @@ function eventOf(event: Invocation["event"]): TraceEvent | null {
   }
 }
 
-/** The URL of a request, from its request line and headers. */
+/** Builds the absolute URL of a request from its request target and headers. */
 export function absoluteUrl(url: string, headers: Record<string, string>): string {
   if (!url.startsWith("/")) return url;
   const scheme = headers["x-forwarded-proto"] === "https" ? "https" : "http";

@@ -72,7 +72,7 @@ const FIELDS = {
   ai: z.object({}).transform(() => ({ type: "ai" as const })),
   durable_object_namespace: z
     .object({
-      class_name: z.string().min(1).max(objectLimits.className).nullish(),
+      class_name: z.string().min(1).max(objectLimits.classNameLength).nullish(),
       script_name: z.string().min(1).nullish(),
       environment: z.literal("production").nullish(),
       namespace_id: z.string().nullish(),

@@ -3,7 +3,7 @@ import { objectErrors, objectLimits, type ObjectMigrations, type Upload } from "
 
 /** `migrations` of the upload metadata: the steps since the worker's tag, or the fields of one step. */
 
-const className = z.string().min(1).max(objectLimits.className);
+const className = z.string().min(1).max(objectLimits.classNameLength);
 const classNames = z.array(className).max(objectLimits.classes).nullish();
 const step = {
   new_classes: classNames,
@@ -17,7 +17,7 @@ const step = {
 };
 type SentStep = z.infer<z.ZodObject<typeof step>>;
 
-const tag = z.string().max(objectLimits.tag).nullish();
+const tag = z.string().max(objectLimits.migrationTagLength).nullish();
 export const sentMigrations = z.object({
   old_tag: tag,
   new_tag: tag,

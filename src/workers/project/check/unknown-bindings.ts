@@ -78,8 +78,8 @@ const METHODS: [field: Field, methods: RegExp][] = [
   ["kv_namespaces", /^(getWithMetadata|get|put|list|delete)$/],
 ];
 
-/** Fields whose bindings are in a list with this name. */
-const LISTS: Partial<Record<Field, string>> = { queues: "producers", durable_objects: "bindings" };
+/** Fields that contain their bindings in a nested list, with the name of the list. */
+const LIST_FIELDS: Partial<Record<Field, string>> = { queues: "producers", durable_objects: "bindings" };
 
 /** Methods of bindings that are not supported. */
 const UNSUPPORTED_METHODS: [product: string, methods: RegExp][] = [["Vectorize", /^(upsert|query|getByIds)$/]];
@@ -109,11 +109,11 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
   };
   const pairs = Object.entries(entries[field]);
   const single = field === "stream";
-  const list = LISTS[field];
+  const listField = LIST_FIELDS[field];
   if (isToml)
-    return `add to ${file}:\n${single ? `[${field}]` : `[[${list === undefined ? field : `${field}.${list}`}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+    return `add to ${file}:\n${single ? `[${field}]` : `[[${listField === undefined ? field : `${field}.${listField}`}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
   const object = `{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }`;
-  if (list !== undefined) return `add to ${file}:\n"${field}": { "${list}": [${object}] }`;
+  if (listField !== undefined) return `add to ${file}:\n"${field}": { "${listField}": [${object}] }`;
   return `add to ${file}:\n"${field}": ${single ? object : `[${object}]`}`;
 }
 

@@ -15,35 +15,35 @@ export function makeBindings(
   fields: EnvironmentFields,
   { workerName, purpose, secrets }: { workerName: string; purpose: Purpose; secrets: readonly DevVar[] },
 ): Binding[] {
-  const local = localIds(workerName);
+  const ids = localIds(workerName);
   const idsOf = (preview: string | undefined, id: string | undefined) => ({
     preview: purpose === "deploy" ? undefined : preview,
     id,
   });
-  const stored = new Set((fields.secrets_store_secrets ?? []).map(({ binding }) => binding));
-  const ownSecrets = secrets.filter(({ name }) => !stored.has(name));
+  const storeBindingNames = new Set((fields.secrets_store_secrets ?? []).map(({ binding }) => binding));
+  const ownSecrets = secrets.filter(({ name }) => !storeBindingNames.has(name));
   const secretNames = new Set(ownSecrets.map(({ name }) => name));
   return [
     ...(fields.send_email ?? []).map(sendEmailBinding),
     ...(fields.kv_namespaces ?? []).map((entry): Binding => ({
       type: "kv_namespace",
       name: entry.binding,
-      namespace_id: local.namespace(entry.binding, idsOf(entry.preview_id, entry.id)),
+      namespace_id: ids.namespace(entry.binding, idsOf(entry.preview_id, entry.id)),
     })),
     ...(fields.r2_buckets ?? []).map((entry): Binding => ({
       type: "r2_bucket",
       name: entry.binding,
-      bucket_name: local.bucket(entry.binding, idsOf(entry.preview_bucket_name, entry.bucket_name)),
+      bucket_name: ids.bucket(entry.binding, idsOf(entry.preview_bucket_name, entry.bucket_name)),
     })),
     ...(fields.d1_databases ?? []).map((entry): Binding => ({
       type: "d1",
       name: entry.binding,
-      id: local.database(entry.binding, idsOf(entry.preview_database_id, entry.database_id)),
+      id: ids.database(entry.binding, idsOf(entry.preview_database_id, entry.database_id)),
     })),
     ...(fields.queues?.producers ?? []).map((entry): Binding => ({
       type: "queue",
       name: entry.binding,
-      queue_name: local.queue(entry.binding, entry.queue),
+      queue_name: ids.queue(entry.binding, entry.queue),
       ...(entry.delivery_delay !== undefined && { delivery_delay: entry.delivery_delay }),
     })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
@@ -55,8 +55,14 @@ export function makeBindings(
       ...(props !== undefined && { props }),
     })),
     ...(fields.secrets_store_secrets ?? []).map(({ binding: name, store_id, secret_name }): Binding => {
-      const local = secrets.find((secret) => secret.name === name)?.value;
-      return { type: "secrets_store_secret", name, store_id, secret_name, ...(local !== undefined && { local }) };
+      const localValue = secrets.find((secret) => secret.name === name)?.value;
+      return {
+        type: "secrets_store_secret",
+        name,
+        store_id,
+        secret_name,
+        ...(localValue !== undefined && { local: localValue }),
+      };
     }),
     ...(fields.durable_objects?.bindings ?? []).map(({ name, class_name, script_name }): Binding => ({
       type: "durable_object_namespace",

@@ -211,7 +211,7 @@ function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, pur
     {
       ...at("streaming_tail_consumers"),
       message: '"streaming_tail_consumers" has no effect: streaming tail workers are not supported',
-      fix: 'use "tail_consumers": they receive the same data when an invocation has ended',
+      fix: 'use "tail_consumers", which receive the same data after each invocation',
     },
   ];
   const used = fields.filter(({ value }) => value !== undefined && !isEmpty(value));

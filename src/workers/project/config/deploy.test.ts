@@ -56,7 +56,7 @@ test("read for a deploy: server ids, no local secrets, server-only fields", asyn
   );
 });
 
-test("storage bindings without an id are listed, with the name of the database to find or create", async (t) => {
+test("lists storage bindings without an id, with the name of the database to find or create", async (t) => {
   const root = await folder(t, {
     ...minimal,
     kv_namespaces: [

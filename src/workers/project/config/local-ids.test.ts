@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { derivedName, localIds } from "./local-ids.ts";
 
-test("a local id is the preview id, else the id, else derived from the worker and the binding", () => {
+test("a local id is the preview id, otherwise the id, otherwise derived from the worker and the binding", () => {
   const ids = localIds("my_Worker");
   assert.equal(ids.namespace("NOTES", { preview: "p", id: "i" }), "p");
   assert.equal(ids.bucket("FILES", { preview: undefined, id: "files" }), "files");
@@ -10,7 +10,7 @@ test("a local id is the preview id, else the id, else derived from the worker an
   assert.equal(ids.queue("JOBS", undefined), "my-worker-jobs");
 });
 
-test("a derived name is valid for a bucket whatever the names of worker and binding are, and distinct", () => {
+test("derived names are distinct valid bucket names for any worker and binding names", () => {
   const names = [
     derivedName("letters", "FILES_"),
     derivedName("letters", "FILES$"),
@@ -23,7 +23,7 @@ test("a derived name is valid for a bucket whatever the names of worker and bind
   assert.equal(new Set(names).size, names.length);
 });
 
-test("the id of a database without one has at most 128 characters", () => {
+test("a derived database id has at most 128 characters", () => {
   const { length } = localIds("w").database("B".repeat(300), { preview: undefined, id: undefined });
   assert.ok(length <= 128, `${length}`);
 });

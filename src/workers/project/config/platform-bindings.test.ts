@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createManualClock } from "../../../kernel/clock.ts";
 import { messageOf } from "../../../kernel/errors.ts";
-import { localObjects } from "../../objects/local.ts";
+import { localObjects } from "../../objects/local-objects.ts";
 import type { Binding } from "../../scripts/script.ts";
 import { generateTypes } from "../types/generate.ts";
 import { readProject } from "./read.ts";
@@ -85,7 +85,7 @@ for (const [fields, bindings, types] of FIELDS)
     for (const type of types) assert.ok(generated.includes(type), generated);
   });
 
-test("secrets_store_secrets: the binding has the value in .dev.vars, or a warning", async (t) => {
+test("a binding in secrets_store_secrets has the value from .dev.vars, or causes a warning", async (t) => {
   const secrets_store_secrets = [
     { binding: "KEY", store_id: "s", secret_name: "api-key" },
     { binding: "OTHER", store_id: "s", secret_name: "other" },
@@ -103,11 +103,11 @@ test("secrets_store_secrets: the binding has the value in .dev.vars, or a warnin
   assert.match(generateTypes(project), /KEY: SecretsStoreSecret;/);
 });
 
-test("tail_consumers: each worker once", async (t) => {
+test("a worker that tail_consumers contains twice is listed once", async (t) => {
   assert.deepEqual((await read(t, { tail_consumers: [{ service: "a" }, { service: "a" }] })).tailConsumers, ["a"]);
 });
 
-test("routes: patterns and custom domains", async (t) => {
+test("routes can contain patterns and custom domains", async (t) => {
   const { deploy } = await read(t, {
     routes: ["a.example/*", { pattern: "b.example/x", zone_id: "z" }, { pattern: "c.example", custom_domain: true }],
   });
@@ -124,11 +124,11 @@ test("routes: patterns and custom domains", async (t) => {
   assert.equal((await read(t, {})).deploy.routes, undefined);
 });
 
-test("a Durable Object class without a migration is a warning in development", async (t) => {
+test("a Durable Object class without a migration causes a warning in development", async (t) => {
   const project = await read(t, { durable_objects: { bindings: [{ name: "C", class_name: "Counter" }] } });
   assert.deepEqual(
     project.warnings.map(({ message }) => message),
-    ['no entry of "migrations" creates the class "Counter"'],
+    ['no entry in "migrations" creates the class "Counter"'],
   );
   const { namespaces } = localObjects(project)!;
   assert.deepEqual(
@@ -150,7 +150,7 @@ const REFUSED: [fields: object, message: RegExp][] = [
         { tag: "v1", deleted_classes: ["A"] },
       ],
     },
-    /two entries of "migrations" have the tag "v1"/,
+    /two entries in "migrations" have the tag "v1"/,
   ],
   [
     { migrations: [{ tag: "v1", transferred_classes: [{ from: "A", from_script: "w", to: "A" }] }] },
@@ -169,7 +169,7 @@ const REFUSED: [fields: object, message: RegExp][] = [
   ],
   [
     { services: [{ binding: "A", service: "a", environment: "staging" }] },
-    /"services\[0\].environment" should be one of "production", but is "staging"[^]*name the worker of the environment in "service"/,
+    /"services\[0\].environment" should be one of "production", but is "staging"[^]*specify the worker of the environment in "service"/,
   ],
 ];
 

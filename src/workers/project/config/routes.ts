@@ -4,7 +4,7 @@ import { hostOf, parsePattern } from "../../routing/pattern.ts";
 import type { EnvironmentView } from "./environment.ts";
 import type { EnvironmentFields } from "./schema.ts";
 
-/** The hosts at which a deployed worker answers. */
+/** The configured routes and custom domains of a worker. */
 export interface ProjectRoutes {
   routes: RouteConfig[];
   customDomains: (RouteConfig & { enabled: boolean | undefined; previewsEnabled: boolean | undefined })[];
@@ -16,23 +16,23 @@ interface RouteConfig {
   zoneName: string | undefined;
 }
 
-/** Undefined: not in the file. */
+/** Returns undefined if the configuration contains neither `route` nor `routes`. */
 export function makeRoutes({ route, routes }: EnvironmentFields): ProjectRoutes | undefined {
   if (route === undefined && routes === undefined) return undefined;
   const entries = [...(route === undefined ? [] : [route]), ...(routes ?? [])].map((entry) =>
     typeof entry === "string" ? { pattern: entry } : entry,
   );
-  const made: ProjectRoutes = { routes: [], customDomains: [] };
+  const projectRoutes: ProjectRoutes = { routes: [], customDomains: [] };
   for (const { pattern: text, zone_id: zoneId, zone_name: zoneName, ...entry } of entries) {
     const config = { pattern: text, zoneId, zoneName };
     if (entry.custom_domain === true)
-      made.customDomains.push({ ...config, enabled: entry.enabled, previewsEnabled: entry.previews_enabled });
-    else made.routes.push(config);
+      projectRoutes.customDomains.push({ ...config, enabled: entry.enabled, previewsEnabled: entry.previews_enabled });
+    else projectRoutes.routes.push(config);
   }
-  return made;
+  return projectRoutes;
 }
 
-/** Invalid patterns, and custom domains that are not host names. */
+/** Reports invalid patterns, and custom domains that are not host names. */
 export function checkRoutes(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const list: unknown = view.get("routes");
   const entries = [
@@ -42,17 +42,17 @@ export function checkRoutes(document: ConfigDocument, view: EnvironmentView): Pr
   return entries.flatMap(({ path, value }): Problem[] => {
     const text = typeof value === "string" ? value : valueAt(value, ["pattern"]);
     if (typeof text !== "string") return [];
-    const place = document.locate(typeof value === "string" ? path : [...path, "pattern"]);
+    const position = document.locate(typeof value === "string" ? path : [...path, "pattern"]);
     if (valueAt(value, ["custom_domain"]) === true)
       return hostOf(text) === undefined
-        ? [errorAt(place, `the custom domain "${text}" is not a host name`, "write it without wildcards and path")]
+        ? [errorAt(position, `the custom domain "${text}" is not a host name`, "remove wildcards and the path")]
         : [];
     try {
       parsePattern(text);
       return [];
     } catch (err) {
       if (!(err instanceof UserError)) throw err;
-      return [errorAt(place, err.message.replace(/\.$/, ""), err.fix?.replace(/\.$/, "") ?? "")];
+      return [errorAt(position, err.message.replace(/\.$/, ""), err.fix?.replace(/\.$/, "") ?? "")];
     }
   });
 }

@@ -115,10 +115,10 @@ const service = z.strictObject({
   binding: bindingName,
   service: workerName,
   entrypoint: z.string().regex(IDENTIFIER).optional().meta({ description: "a JavaScript name", example: "Admin" }),
-  environment: z
-    .literal("production")
-    .optional()
-    .meta({ description: '"production"', fix: 'name the worker of the environment in "service", as in "api-staging"' }),
+  environment: z.literal("production").optional().meta({
+    description: '"production"',
+    fix: 'specify the worker of the environment in "service", for example "api-staging"',
+  }),
   props: z.record(z.string(), z.json()).optional(),
   remote,
 });
@@ -127,7 +127,7 @@ const tailConsumer = z.strictObject({
   service: workerName,
   environment: z.literal("production").optional().meta({
     description: '"production"',
-    fix: 'name the worker of the environment in "service", as in "logs-staging"',
+    fix: 'specify the worker of the environment in "service", for example "logs-staging"',
   }),
 });
 
@@ -176,7 +176,7 @@ const queues = z.strictObject({
   ),
 });
 
-const className = z.string().max(objectLimits.className).regex(IDENTIFIER).meta({
+const className = z.string().max(objectLimits.classNameLength).regex(IDENTIFIER).meta({
   description: "the name of an exported class",
   example: "Counter",
 });
@@ -196,7 +196,7 @@ const durableObjects = z
         environment: z
           .literal("production")
           .optional()
-          .meta({ description: '"production"', fix: 'name the worker of the environment in "script_name"' }),
+          .meta({ description: '"production"', fix: 'specify the worker of the environment in "script_name"' }),
         remote,
       }),
       { name: "COUNTER", class_name: "Counter" },
@@ -206,10 +206,10 @@ const durableObjects = z
   .optional()
   .meta({ example: { bindings: [{ name: "COUNTER", class_name: "Counter" }] } });
 
-/** Changes of the worker's Durable Object classes, oldest first. */
+/** Changes to the worker's Durable Object classes, oldest first. */
 const objectMigrations = listOf(
   z.strictObject({
-    tag: z.string().min(1).max(objectLimits.tag).meta({ example: "v1" }),
+    tag: z.string().min(1).max(objectLimits.migrationTagLength).meta({ example: "v1" }),
     new_sqlite_classes: classNames,
     new_classes: classNames,
     renamed_classes: listOf(z.strictObject({ from: className, to: className }), { from: "Old", to: "New" }),
@@ -218,7 +218,7 @@ const objectMigrations = listOf(
       .array(z.unknown())
       .refine((list) => list.length === 0, "is not supported")
       .optional()
-      .meta({ fix: "reelpost cannot transfer classes: create the class with new_sqlite_classes, and copy its data" }),
+      .meta({ fix: "reelpost cannot transfer classes: create the class with new_sqlite_classes, and copy the data" }),
   }),
   { tag: "v1", new_sqlite_classes: ["Counter"] },
 );

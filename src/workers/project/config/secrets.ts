@@ -26,8 +26,8 @@ type Variables = Record<string, string | undefined>;
  * Secrets for local development, alongside the configuration. `.dev.vars.<environment>` takes precedence over
  * `.dev.vars`; the two are never merged. Without either, `.env`, `.env.local`, `.env.<environment>` and
  * `.env.<environment>.local` are merged, later ones first, unless CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV is "false".
- * If the configuration lists `secrets.required`, only those are read, and a missing one causes a warning. A binding to
- * a secret of the Secrets Store has the value under its own name.
+ * If the configuration lists `secrets.required`, only those are read, and a missing one causes a warning. For a binding
+ * in `secrets_store_secrets`, the value is read under the name of the binding.
  */
 export async function readSecrets(
   document: ConfigDocument,
@@ -40,17 +40,19 @@ export async function readSecrets(
   const hasDotEnv = env["CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"] !== "false";
   const files = [...devVars, ...(hasDotEnv ? inRoot(dotEnvNames(view.name)) : [])];
   const required = requiredNames(view);
-  const stored = storedNames(view);
+  const storeBindings = storeBindingNames(view);
   const finish = (vars: readonly DevVar[], problems: readonly Problem[], file: string): ReadSecrets => {
     const secrets =
-      required === undefined ? [...vars] : vars.filter(({ name }) => required.includes(name) || stored.includes(name));
+      required === undefined
+        ? [...vars]
+        : vars.filter(({ name }) => required.includes(name) || storeBindings.includes(name));
     return {
       secrets,
       files,
       problems: [
         ...problems,
         ...missing(secrets, document, view, file),
-        ...missingStored(secrets, document, view, file),
+        ...missingStoreValues(secrets, document, view, file),
       ],
     };
   };
@@ -71,7 +73,7 @@ export async function readSecrets(
     bindingPlaces(document, view).flatMap(({ name, kind }) => (kind === "binding" ? [name] : [])),
   );
   return finish(
-    values.filter(({ name }) => stored.includes(name) || !bindings.has(name)),
+    values.filter(({ name }) => storeBindings.includes(name) || !bindings.has(name)),
     problems,
     devVars.at(-1)!,
   );
@@ -96,8 +98,8 @@ function missing(secrets: readonly DevVar[], document: ConfigDocument, view: Env
   });
 }
 
-/** The names of bindings to secrets of the Secrets Store, by their position. */
-function storedNames(view: EnvironmentView): (string | undefined)[] {
+/** The binding names in `secrets_store_secrets`, in order; undefined for an invalid entry. */
+function storeBindingNames(view: EnvironmentView): (string | undefined)[] {
   const entries: unknown = view.get("secrets_store_secrets");
   if (!Array.isArray(entries)) return [];
   return entries.map((entry: unknown) => {
@@ -106,13 +108,13 @@ function storedNames(view: EnvironmentView): (string | undefined)[] {
   });
 }
 
-function missingStored(
+function missingStoreValues(
   secrets: readonly DevVar[],
   document: ConfigDocument,
   view: EnvironmentView,
   file: string,
 ): Problem[] {
-  return storedNames(view).flatMap((name, i): Problem[] => {
+  return storeBindingNames(view).flatMap((name, i): Problem[] => {
     if (name === undefined || secrets.some((secret) => secret.name === name)) return [];
     return [
       warningAt(
@@ -124,16 +126,16 @@ function missingStored(
   });
 }
 
-/** A secret may override a variable; it must not hide a binding, except that it is the value of a stored secret. */
+/** A secret may override a variable or provide the value of a Secrets Store binding; it must not hide another binding. */
 function nameClashes(
   secrets: readonly DevVar[],
   file: string,
   document: ConfigDocument,
   view: EnvironmentView,
 ): Problem[] {
-  const stored = storedNames(view);
+  const storeBindings = storeBindingNames(view);
   const bindings = bindingPlaces(document, view).filter(
-    ({ kind, name }) => kind === "binding" && !stored.includes(name),
+    ({ kind, name }) => kind === "binding" && !storeBindings.includes(name),
   );
   return secrets.flatMap((secret): Problem[] => {
     const binding = bindings.find(({ name }) => name === secret.name);

@@ -23,7 +23,7 @@ export interface TargetResource {
   binding: string;
   /** The id in the storage of `reelpost dev`. */
   localId: string;
-  /** Ids in the local storage of wrangler: that of `wrangler dev` first. */
+  /** Possible ids in wrangler's local storage; the first one is the id that `wrangler dev` uses. */
   wranglerIds: string[];
 }
 
@@ -70,7 +70,7 @@ export async function readProjectTarget({
   const root = dirname(file);
   const fields = environmentFields(checked.value, environment);
   const name = workerName(checked.value, environment);
-  const local = localIds(name ?? "");
+  const ids = localIds(name ?? "");
   const resource = (
     binding: string,
     kind: "namespace" | "bucket" | "database",
@@ -78,7 +78,7 @@ export async function readProjectTarget({
     id: string | undefined,
   ): TargetResource => ({
     binding,
-    localId: local[kind](binding, { preview, id }),
+    localId: ids[kind](binding, { preview, id }),
     wranglerIds: [preview, id, binding].filter((each) => each !== undefined),
   });
   return {

@@ -1,13 +1,13 @@
 import type { EnvironmentFields } from "./schema.ts";
 
-/** A storage binding whose id is not in the configuration. */
+/** A storage binding without an id in the configuration. */
 export interface UnnamedResource {
   binding: string;
-  /** `database_name` of a database: the name of an existing one, or of the one to create. */
+  /** For a database, its `database_name`: the name of the database to find or create. */
   name: string | undefined;
 }
 
-/** A deploy finds or creates these resources; in development they have ids of their own. */
+/** Lists the resources that a deploy finds or creates; in development, they have derived ids. */
 export const unnamedResources = (fields: EnvironmentFields): UnnamedResource[] => [
   ...(fields.kv_namespaces ?? [])
     .filter(({ id }) => id === undefined)

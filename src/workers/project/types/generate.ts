@@ -37,7 +37,7 @@ interface Env extends Cloudflare.Env {}
 
 const propertyName = (name: string) => (IDENTIFIER.test(name) ? name : JSON.stringify(name));
 
-/** The main module, for an import in the generated file. */
+/** Import path of the main module in the generated file. */
 const modulePath = ({ root, main }: Project) =>
   `./${relative(root, main)
     .split(sep)

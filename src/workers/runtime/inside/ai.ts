@@ -1,11 +1,11 @@
-// An `ai` binding: runs in the worker's isolate as an internal module and calls the server by plain HTTP.
+// An `ai` binding: runs in the worker's isolate as an internal module and calls the server over plain HTTP.
 
 class InferenceUpstreamError extends Error {
   override name = "InferenceUpstreamError";
 }
 
-/** The members of the hosted service that need products which this server does not have. */
-const MISSING = ["toMarkdown", "models", "gateway", "autorag", "aiSearch"];
+/** Methods that need products of the hosted service that this server does not have. */
+const UNSUPPORTED_METHODS = ["toMarkdown", "models", "gateway", "autorag", "aiSearch"];
 
 class Ai {
   #server: Fetcher;
@@ -15,8 +15,7 @@ class Ai {
   }
 
   async run(model: unknown, inputs: unknown, options: Record<string, unknown> = {}): Promise<unknown> {
-    if (typeof model !== "string" || model === "")
-      throw new Error("The first argument of run() is the name of a model");
+    if (typeof model !== "string" || model === "") throw new Error("The first argument of run() must be a model name");
     for (const option of ["gateway", "websocket", "queueRequest"])
       if (options[option]) throw new Error(`The option ${option} of run() is not supported by this server`);
     const response = await this.#server.fetch("http://ai/", {
@@ -32,7 +31,7 @@ class Ai {
   }
 }
 
-for (const name of MISSING)
+for (const name of UNSUPPORTED_METHODS)
   Object.defineProperty(Ai.prototype, name, {
     value() {
       throw new Error(`env.AI.${name}() is not supported by this server`);

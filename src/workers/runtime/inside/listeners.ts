@@ -170,7 +170,7 @@ async function tail(events: object[], _env: unknown, context: Context): Promise<
   await Promise.all(dispatch(eventOf("tail", ExtendableEvent, own)));
 }
 
-/** One handler for each kind of event that has a listener at this point. */
+/** One handler for each kind of event that has a listener when this runs. */
 export const handlersOfListeners = (): Handlers => ({
   ...(received.has("fetch") && { fetch }),
   ...(received.has("email") && { email }),

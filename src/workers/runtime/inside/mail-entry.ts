@@ -7,8 +7,13 @@ import { NO_QUEUE_HANDLER, dispatchQueue } from "./queue-batch.ts";
 import { EVENT_HEADER, type RequestedEvent } from "./shared.ts";
 import { NO_TAIL_HANDLER, dispatchTail } from "./tail-events.ts";
 
-const MISSING = { email: NO_HANDLER, scheduled: NO_SCHEDULED_HANDLER, queue: NO_QUEUE_HANDLER, tail: NO_TAIL_HANDLER };
-type Name = keyof typeof MISSING;
+const MISSING_HANDLER_ERRORS = {
+  email: NO_HANDLER,
+  scheduled: NO_SCHEDULED_HANDLER,
+  queue: NO_QUEUE_HANDLER,
+  tail: NO_TAIL_HANDLER,
+};
+type Name = keyof typeof MISSING_HANDLER_ERRORS;
 type Handlers = Record<string, unknown>;
 type Exported = Handlers | (new (context: ExecutionContext, env: unknown) => Handlers);
 
@@ -21,7 +26,7 @@ async function handle(
 ): Promise<void> {
   const isClass = typeof exported === "function";
   const target = (isClass ? new exported(context, env) : exported) as Record<Name, Function> | undefined;
-  if (typeof target?.[name] !== "function") throw new Error(MISSING[name]);
+  if (typeof target?.[name] !== "function") throw new Error(MISSING_HANDLER_ERRORS[name]);
   await (isClass ? target[name](event) : target[name](event, env, context));
 }
 
@@ -36,7 +41,7 @@ function namesOf(exported: Exported | undefined): string[] {
   return KNOWN.filter((name) => typeof target?.[name] === "function");
 }
 
-/** Classes that can be Durable Objects: those that extend DurableObject, and classes of the older kind without a base. */
+/** Exported classes that can be Durable Objects: those that extend DurableObject, and legacy classes without a base class. */
 const classesOf = (exports: Handlers): string[] =>
   Object.keys(exports).filter((name) => {
     const exported = exports[name];

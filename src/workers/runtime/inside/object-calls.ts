@@ -1,5 +1,5 @@
-// Calls of Durable Objects by other workers. This worker runs in the process of the objects and has their namespaces as
-// bindings; other workers reach it as they reach an entrypoint of a service binding.
+// Handles calls from other workers to Durable Objects. This worker runs in the process of the objects, with bindings to
+// their namespaces; other workers call it like an entrypoint of a service binding.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { OBJECT_HEADER, type ObjectAddress } from "./shared.ts";
 
@@ -8,7 +8,7 @@ type Method = (...args: unknown[]) => unknown;
 
 export default class extends WorkerEntrypoint<Record<string, DurableObjectNamespace>> {
   #stubOf({ namespaceId, className, id, name }: ObjectAddress): Stub {
-    // The class may have been renamed, or deleted and created again, since the caller was started.
+    // The class may have been renamed, or deleted and created again, since the caller started.
     const namespace = this.env[namespaceId] ?? this.env[className];
     if (namespace === undefined) throw new Error(`The Worker has no Durable Object class '${className}'.`);
     return namespace.get(idOf(namespace, { id, name })) as unknown as Stub;
@@ -27,17 +27,17 @@ export default class extends WorkerEntrypoint<Record<string, DurableObjectNamesp
 }
 
 /**
- * An id that was derived from a name is derived again, so that the object knows its name. The id itself is not valid if
- * the class was deleted and created again while the caller was running.
+ * Derives an id from its name again, so that the object knows its name. The id itself is invalid if the class was
+ * deleted and created again while the caller was running.
  */
 function idOf(namespace: DurableObjectNamespace, { id, name }: Pick<ObjectAddress, "id" | "name">): DurableObjectId {
   if (name === undefined) return namespace.idFromString(id);
-  const derived = namespace.idFromName(name);
-  if (derived.toString() === id) return derived;
+  const derivedId = namespace.idFromName(name);
+  if (derivedId.toString() === id) return derivedId;
   try {
-    // The id belongs to a jurisdiction.
+    // A valid id that differs from the derived one belongs to a jurisdiction.
     return namespace.idFromString(id);
   } catch {
-    return derived;
+    return derivedId;
   }
 }

@@ -1,5 +1,5 @@
-// workerd rejects jurisdictions, which the hosted service has. Here all objects are on one machine: a jurisdiction is
-// accepted and has no effect. This module runs before the code of the worker.
+// workerd rejects jurisdictions, which the hosted service supports. Here, all objects are on one machine, so a
+// jurisdiction is accepted and has no effect. This module runs before the worker's code.
 import { env } from "cloudflare:workers";
 
 type Namespace = Pick<DurableObjectNamespace, "newUniqueId" | "jurisdiction">;
@@ -8,7 +8,7 @@ const prototype = Object.values((env as object | undefined) ?? {})
   .map((binding: unknown) =>
     typeof binding === "object" && binding !== null ? (Object.getPrototypeOf(binding) as object | null) : null,
   )
-  .find((found) => found?.constructor.name === "DurableObjectNamespace") as Namespace | undefined;
+  .find((candidate) => candidate?.constructor.name === "DurableObjectNamespace") as Namespace | undefined;
 
 if (prototype !== undefined) {
   // oxlint-disable-next-line typescript/unbound-method

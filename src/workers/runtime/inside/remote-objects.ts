@@ -1,5 +1,5 @@
-// Stand-ins for the Durable Objects of other workers. A stand-in has the id of the real object and no state: it passes
-// each request and each call on to the process that runs the object.
+// Proxies for the Durable Objects of other workers. A proxy has the id of the real object and no state: it forwards
+// each request and method call to the process that runs the object.
 import { DurableObject } from "cloudflare:workers";
 import { OBJECT_HEADER, type ObjectAddress } from "./shared.ts";
 
@@ -8,11 +8,18 @@ interface ObjectCalls {
   call(address: ObjectAddress, method: string, args: unknown[]): unknown;
 }
 
-/** Properties that the runtime itself looks for on an object. */
-const OWN = new Set(["alarm", "webSocketMessage", "webSocketClose", "webSocketError", "then", "constructor"]);
+/** Properties that the runtime itself reads on an object; they are not forwarded. */
+const RUNTIME_PROPERTIES = new Set([
+  "alarm",
+  "webSocketMessage",
+  "webSocketClose",
+  "webSocketError",
+  "then",
+  "constructor",
+]);
 
-/** The class for a namespace that is reached by the binding `binding`. */
-export const standInFor = (binding: string, namespace: Pick<ObjectAddress, "namespaceId" | "className">) =>
+/** Creates the proxy class for a namespace whose worker is called through the binding `binding`. */
+export const proxyClassFor = (binding: string, namespace: Pick<ObjectAddress, "namespaceId" | "className">) =>
   class extends DurableObject<Record<string, ObjectCalls>> {
     constructor(state: DurableObjectState, env: Record<string, ObjectCalls>) {
       super(state, env);
@@ -32,7 +39,7 @@ export const standInFor = (binding: string, namespace: Pick<ObjectAddress, "name
       return new Proxy(this, {
         get(target, key) {
           if (key === "fetch") return fetch;
-          if (typeof key !== "string" || OWN.has(key)) return Reflect.get(target, key) as unknown;
+          if (typeof key !== "string" || RUNTIME_PROPERTIES.has(key)) return Reflect.get(target, key) as unknown;
           return (...args: unknown[]) => calls.call(address, key, args);
         },
       });

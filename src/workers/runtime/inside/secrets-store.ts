@@ -1,5 +1,5 @@
-// A `secrets_store_secret` binding: runs in the worker's isolate as an internal module and calls the server by plain
-// HTTP. The worker reads the current value at each call.
+// A `secrets_store_secret` binding: runs in the worker's isolate as an internal module and calls the server over plain
+// HTTP. Each call reads the current value.
 
 class SecretsStoreSecret {
   #server: Fetcher;
@@ -10,9 +10,9 @@ class SecretsStoreSecret {
 
   async get(): Promise<string> {
     const response = await this.#server.fetch("http://secrets-store/", { method: "POST", body: "{}" });
-    const answer = (await response.json()) as { value: string; error?: string };
-    if (!response.ok) throw new Error(answer.error ?? "internal error");
-    return answer.value;
+    const { value, error } = (await response.json()) as { value: string; error?: string };
+    if (!response.ok) throw new Error(error ?? "internal error");
+    return value;
   }
 }
 

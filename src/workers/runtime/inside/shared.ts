@@ -26,10 +26,10 @@ export const DISPATCH_HEADER = "x-reelpost-dispatch";
 /** A log line that only triggers the tail; the server removes it. */
 export const TAIL_MARK = "reelpost:tail";
 
-/** Names the Durable Object for which a request of another worker is meant: ObjectAddress as JSON, percent-encoded. */
+/** Identifies the Durable Object that a request from another worker is for: ObjectAddress as percent-encoded JSON. */
 export const OBJECT_HEADER = "x-reelpost-object";
 export interface ObjectAddress {
-  /** 32 hex digits; "" if unknown. */
+  /** 32 hex digits; empty if unknown. */
   namespaceId: string;
   className: string;
   /** 64 hex digits. */
@@ -52,7 +52,7 @@ export interface WireBatch {
   metrics: { backlogCount: number; backlogBytes: number; oldestMessage?: number };
 }
 
-/** A trace item as JSON. For a request, `unredacted` has the values that getUnredacted() returns. */
+/** A trace item as JSON. For a request, `unredacted` contains the values that getUnredacted() returns. */
 export type WireTraceItem = { event: object | null } & object & {
     unredacted?: { url: string; headers: Record<string, string> };
   };

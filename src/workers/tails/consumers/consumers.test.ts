@@ -10,18 +10,18 @@ import { traceItemOf } from "./trace-item.ts";
 
 type Item = { scriptName: string; logs: { message: unknown[] }[] };
 
-/** A runtime whose workers have these tail workers; `next` resolves with the next call of a handler. */
+/** A runtime whose workers have the tail workers in `graph`; `untilCalled` waits for calls to tail handlers. */
 function fixture(graph: Record<string, string[] | Promise<string[]>>, limits: Partial<TailConsumerLimits> = {}) {
   const runtime = fakeRuntime();
   const calls: { ref: ScriptRef; batch: TailBatch; items: Item[] }[] = [];
-  let heard = Promise.withResolvers<void>();
+  let nextCall = Promise.withResolvers<void>();
   let gate = Promise.resolve();
   const consumers = createTailConsumers({
     consumersOf: ({ script }) => graph[script] ?? [],
     async deliver(ref, batch) {
       calls.push({ ref, batch, items: JSON.parse(batch.items) as Item[] });
-      heard.resolve();
-      heard = Promise.withResolvers();
+      nextCall.resolve();
+      nextCall = Promise.withResolvers();
       await gate;
       return { outcome: "ok" };
     },
@@ -33,20 +33,20 @@ function fixture(graph: Record<string, string[] | Promise<string[]>>, limits: Pa
   return {
     ...consumers,
     calls,
-    tell: (more: Partial<Invocation>) => runtime.tell({ account: ACCOUNT, ...more }),
+    emit: (more: Partial<Invocation>) => runtime.tell({ account: ACCOUNT, ...more }),
     block: (promise: Promise<void>) => void (gate = promise),
-    async called(count: number) {
-      while (calls.length < count) await heard.promise;
+    async untilCalled(count: number) {
+      while (calls.length < count) await nextCall.promise;
     },
   };
 }
 
 describe("tail workers", () => {
-  it("receive the invocations of their producers only, in the account of the producer", async () => {
-    const { tell, calls, called, close } = fixture({ a: ["t", "u"] });
-    tell({ script: "b" });
-    tell({ script: "a", logs: logOf("one") });
-    await called(2);
+  it("receive only the invocations of their producers, in the producer's account", async () => {
+    const { emit, calls, untilCalled, close } = fixture({ a: ["t", "u"] });
+    emit({ script: "b" });
+    emit({ script: "a", logs: logOf("one") });
+    await untilCalled(2);
     assert.deepEqual(
       calls.map(({ ref, items }) => [ref, items[0]!.scriptName, items[0]!.logs[0]!.message]),
       [
@@ -55,26 +55,29 @@ describe("tail workers", () => {
       ],
     );
     await close();
-    tell({ script: "a" });
+    emit({ script: "a" });
     assert.equal(calls.length, 2);
   });
 
-  it("receive invocations that end while the tail workers are looked up", async () => {
-    const found = Promise.withResolvers<string[]>();
-    const { tell, calls, called } = fixture({ a: found.promise });
-    tell({ script: "a" });
-    found.resolve(["t"]);
-    await called(1);
+  it("receive invocations that end while tail workers are being looked up", async () => {
+    const lookup = Promise.withResolvers<string[]>();
+    const { emit, calls, untilCalled } = fixture({ a: lookup.promise });
+    emit({ script: "a" });
+    lookup.resolve(["t"]);
+    await untilCalled(1);
     assert.equal(calls[0]!.items.length, 1);
   });
 
-  it("receive items that arrived during their calls together, within the limits of a batch", async () => {
+  it("receive items that arrive during a call in batches of limited size", async () => {
     const gate = Promise.withResolvers<void>();
-    const { tell, calls, called, block, close } = fixture({ a: ["t"] }, { calls: 1, batchItems: 3, queueItems: 5 });
+    const { emit, calls, untilCalled, block, close } = fixture(
+      { a: ["t"] },
+      { concurrentCalls: 1, batchItems: 3, queueItems: 5 },
+    );
     block(gate.promise);
-    tell({ script: "a" });
-    await called(1);
-    for (let i = 0; i < 9; i++) tell({ script: "a" });
+    emit({ script: "a" });
+    await untilCalled(1);
+    for (let i = 0; i < 9; i++) emit({ script: "a" });
     gate.resolve();
     await close();
     assert.deepEqual(
@@ -83,14 +86,17 @@ describe("tail workers", () => {
     );
   });
 
-  it("do not use more memory than allowed", async () => {
+  it("lose items beyond the memory limit", async () => {
     const gate = Promise.withResolvers<void>();
     const size = JSON.stringify(traceItemOf(invocationOf({ script: "a" }))).length;
-    const { tell, calls, called, block, close } = fixture({ a: ["t"] }, { calls: 1, totalBytes: 2 * size });
+    const { emit, calls, untilCalled, block, close } = fixture(
+      { a: ["t"] },
+      { concurrentCalls: 1, totalBytes: 2 * size },
+    );
     block(gate.promise);
-    tell({ script: "a" });
-    await called(1);
-    for (let i = 0; i < 5; i++) tell({ script: "a" });
+    emit({ script: "a" });
+    await untilCalled(1);
+    for (let i = 0; i < 5; i++) emit({ script: "a" });
     gate.resolve();
     await close();
     assert.deepEqual(
@@ -99,14 +105,14 @@ describe("tail workers", () => {
     );
   });
 
-  it("that consume each other are not called endlessly", async () => {
-    const { tell, calls, called } = fixture({ a: ["t"], t: ["u"], u: ["t", "v"], v: [] });
-    tell({ script: "a" });
-    await called(1);
-    tell({ script: "t", event: { kind: "tail", ...calls[0]!.batch } });
-    await called(2);
-    tell({ script: "u", event: { kind: "tail", ...calls[1]!.batch } });
-    await called(3);
+  it("are not called endlessly if they consume each other", async () => {
+    const { emit, calls, untilCalled } = fixture({ a: ["t"], t: ["u"], u: ["t", "v"], v: [] });
+    emit({ script: "a" });
+    await untilCalled(1);
+    emit({ script: "t", event: { kind: "tail", ...calls[0]!.batch } });
+    await untilCalled(2);
+    emit({ script: "u", event: { kind: "tail", ...calls[1]!.batch } });
+    await untilCalled(3);
     assert.deepEqual(
       calls.map(({ ref, batch }) => [ref.script, batch.consumed, batch.origins]),
       [
@@ -118,8 +124,8 @@ describe("tail workers", () => {
   });
 });
 
-describe("a trace item", () => {
-  it("of a request has its values without redaction", () => {
+describe("traceItemOf", () => {
+  it("includes the unredacted values of a request", () => {
     const url = "/?key=0123456789abcdef0123456789ABCDEF";
     const event = {
       kind: "fetch" as const,

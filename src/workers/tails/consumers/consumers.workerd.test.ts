@@ -45,11 +45,11 @@ describe("a tail worker in workerd", () => {
   let runtime: WorkerRuntime;
   let url = "";
   const records: Invocation[] = [];
-  let heard = Promise.withResolvers<void>();
-  const ends: (() => unknown)[] = [];
+  let nextRecord = Promise.withResolvers<void>();
+  const cleanups: (() => unknown)[] = [];
   before(async () => {
     runtime = startRuntime();
-    ends.push(() => runtime.close());
+    cleanups.push(() => runtime.close());
     const consumers = createTailConsumers({
       consumersOf: ({ script }) =>
         ({ producer: ["consumer"], refused: ["consumer"], other: ["missing"], old: ["old-consumer"] })[script] ?? [],
@@ -57,11 +57,11 @@ describe("a tail worker in workerd", () => {
       clock: systemClock,
       log: silentLog,
     });
-    ends.push(() => consumers.close(), consumers.watch(runtime));
+    cleanups.push(() => consumers.close(), consumers.watch(runtime));
     runtime.onInvocation((record) => {
       records.push(record);
-      heard.resolve();
-      heard = Promise.withResolvers();
+      nextRecord.resolve();
+      nextRecord = Promise.withResolvers();
     });
     const deploy = (name: string, source: string, more: Partial<WorkerScript> = {}) =>
       runtime.deploy(scriptOf(source, { name, account: "a".repeat(32), version: `${name}-1`, ...more }));
@@ -75,17 +75,18 @@ describe("a tail worker in workerd", () => {
     );
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
-    ends.push(() => (server.closeAllConnections(), server.close()));
+    cleanups.push(() => (server.closeAllConnections(), server.close()));
   });
   after(async () => {
-    for (const end of ends.reverse()) await end();
+    for (const end of cleanups.reverse()) await end();
   });
 
-  const visit = (script: string, path: string) => fetch(url + path, { headers: { "x-script": script, cookie: "a=b" } });
-  /** The next call of a tail handler after `seen` records. */
-  async function tailed(script: string, seen: number): Promise<Invocation> {
+  const request = (script: string, path: string) =>
+    fetch(url + path, { headers: { "x-script": script, cookie: "a=b" } });
+  /** The next tail invocation of `script` after the first `seen` records. */
+  async function nextTailCall(script: string, seen: number): Promise<Invocation> {
     for (;;) {
-      const next = heard.promise;
+      const next = nextRecord.promise;
       const found = records.slice(seen).find((record) => record.event.kind === "tail" && record.script === script);
       if (found !== undefined) return found;
       await next;
@@ -93,10 +94,10 @@ describe("a tail worker in workerd", () => {
   }
   const itemsOf = ({ logs }: Invocation) => JSON.parse(String(logs[0]!.message[0])) as Item[];
 
-  it("receives a request with its logs, its diagnostics and the values that are redacted elsewhere", async () => {
+  it("receives a request with logs, diagnostics and unredacted values", async () => {
     const seen = records.length;
-    assert.equal(await (await visit("producer", "/x")).text(), "hello");
-    const record = await tailed("consumer", seen);
+    assert.equal(await (await request("producer", "/x")).text(), "hello");
+    const record = await nextTailCall("consumer", seen);
     assert.deepEqual(record.event, { kind: "tail", consumed: ["producer"], origins: ["producer"] });
     const [item] = itemsOf(record);
     const { event, logs, diagnosticsChannelEvents, plain, eventTimestamp, wallTime, cpuTime, ...rest } = item!;
@@ -127,8 +128,8 @@ describe("a tail worker in workerd", () => {
 
   it("receives the exception of a failed request, and a scheduled run without logs", async () => {
     let seen = records.length;
-    await (await visit("producer", "/throw")).text();
-    const [failed] = itemsOf(await tailed("consumer", seen));
+    await (await request("producer", "/throw")).text();
+    const [failed] = itemsOf(await nextTailCall("consumer", seen));
     assert.deepEqual(
       [failed!["outcome"], failed!.exceptions.map(({ name, message }) => [name, message])],
       ["exception", [["RangeError", "no"]]],
@@ -136,7 +137,7 @@ describe("a tail worker in workerd", () => {
     seen = records.length;
     const scheduledTime = new Date(1_800_000_000_000);
     await runtime.scheduled("producer", { cron: "* * * * *", scheduledTime });
-    const [run] = itemsOf(await tailed("consumer", seen));
+    const [run] = itemsOf(await nextTailCall("consumer", seen));
     assert.deepEqual(
       run!.diagnosticsChannelEvents.map(({ message }) => message),
       [{ from: "schedule" }],
@@ -144,24 +145,24 @@ describe("a tail worker in workerd", () => {
     assert.deepEqual(run!.event, { cron: "* * * * *", scheduledTime: scheduledTime.getTime() });
   });
 
-  it("that throws does not affect the producer; a missing handler is an exception", async () => {
+  it("does not affect the producer if it throws; a missing handler is reported as an exception", async () => {
     const seen = records.length;
-    assert.equal((await visit("refused", "/")).status, 201);
-    const { outcome, exception } = await tailed("consumer", seen);
+    assert.equal((await request("refused", "/")).status, 201);
+    const { outcome, exception } = await nextTailCall("consumer", seen);
     assert.deepEqual([outcome, exception?.name, exception?.message], ["exception", "TypeError", "not this one"]);
     const batch = { items: "[]", consumed: [], origins: [] };
-    const missing = await runtime.tail("producer", batch);
-    assert.equal(missing.exception?.message, "Handler does not export a tail() function");
-    const nobody = await runtime.tail("nobody", batch);
+    const unhandled = await runtime.tail("producer", batch);
+    assert.equal(unhandled.exception?.message, "Handler does not export a tail() function");
+    const unknownWorker = await runtime.tail("nobody", batch);
     assert.deepEqual(
-      [nobody.outcome, nobody.exception?.message],
+      [unknownWorker.outcome, unknownWorker.exception?.message],
       ["exception", "This Worker does not exist on your account."],
     );
   });
 
-  it("in service-worker format receives an event", async () => {
+  it("receives an event if it is in service-worker format", async () => {
     const seen = records.length;
     await runtime.scheduled("old", { cron: "* * * * *", scheduledTime: new Date() });
-    assert.deepEqual(JSON.parse(String((await tailed("old-consumer", seen)).logs[0]!.message[0])), [1, true]);
+    assert.deepEqual(JSON.parse(String((await nextTailCall("old-consumer", seen)).logs[0]!.message[0])), [1, true]);
   });
 });

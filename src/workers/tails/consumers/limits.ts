@@ -1,17 +1,18 @@
-/** Limits of one process. Trace items above them are dropped and counted in the log. */
+/** Limits per process. Trace items that exceed them are dropped and counted in the log. */
 export interface TailConsumerLimits {
-  /** Items in one call of the tail handler, and their size as JSON. */
+  /** Maximum number of items per call to a tail handler. */
   batchItems: number;
+  /** Maximum size of a batch, measured as the length of its JSON text. */
   batchBytes: number;
-  /** Items that wait for one tail worker while its calls run. */
+  /** Maximum number of items that wait for one tail worker. */
   queueItems: number;
-  /** Size of all waiting and running items of the process. */
+  /** Maximum total size of waiting and in-flight items in the process. */
   totalBytes: number;
-  /** Concurrent calls of one tail worker. */
-  calls: number;
-  /** Invocations whose tail workers are being looked up. */
-  lookups: number;
-  /** Minimum time between two log lines about one tail worker. */
+  /** Maximum number of concurrent calls to one tail worker. */
+  concurrentCalls: number;
+  /** Maximum number of invocations whose tail workers are being looked up. */
+  concurrentLookups: number;
+  /** Minimum time between two identical log messages about one tail worker. */
   logEveryMs: number;
 }
 
@@ -22,10 +23,10 @@ export const TAIL_CONSUMER_LIMITS: TailConsumerLimits = {
   batchBytes: MIB,
   queueItems: 1000,
   totalBytes: 32 * MIB,
-  calls: 4,
-  lookups: 1000,
+  concurrentCalls: 4,
+  concurrentLookups: 1000,
   logEveryMs: 60_000,
 };
 
-/** Tail workers of one worker. */
+/** Maximum number of tail workers per worker. */
 export const MAX_TAIL_CONSUMERS = 10;

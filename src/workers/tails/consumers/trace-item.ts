@@ -3,8 +3,8 @@ import type { WireTraceItem } from "../../runtime/inside/shared.ts";
 import { absoluteUrl, traceOf } from "../trace.ts";
 
 /**
- * An invocation as its tail workers receive it. The same as a record of a live tail, and for a request also the values
- * that getUnredacted() returns.
+ * Converts an invocation to the trace item that tail workers receive: the record of a live tail and, for a request, the
+ * values that getUnredacted() returns.
  */
 export function traceItemOf(invocation: Invocation): WireTraceItem {
   const { event } = invocation;

@@ -13,8 +13,8 @@ interface LocalWorker {
 const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);
 
 /**
- * The objects of a worker in development, where all migrations of the configuration are applied each time. Ids derive
- * from names, so that stored objects survive restarts and renamed classes. A class without a migration has no SQL
+ * The objects of a worker in development, where all configured migrations are applied at each start. Ids are derived
+ * from names, so that stored objects survive restarts and class renames. A class without a migration has no SQL
  * storage. Throws the errors of migrateNamespaces.
  */
 export function localObjects({ name, bindings, objectMigrations }: LocalWorker): ScriptObjects | undefined {
@@ -22,7 +22,7 @@ export function localObjects({ name, bindings, objectMigrations }: LocalWorker):
   const newId = (className: string) => {
     const count = (created.get(className) ?? 0) + 1;
     created.set(className, count);
-    // A class that was deleted and created again is another one.
+    // A class that was deleted and created again is a different class with a new id.
     return digest(`${name}\0${className}\0${count}`);
   };
   const { namespaces } = migrateNamespaces([], objectMigrations, newId);
@@ -35,13 +35,13 @@ export function localObjects({ name, bindings, objectMigrations }: LocalWorker):
   return namespaces.length === 0 ? undefined : { owner: `dev-${digest(name)}`, namespaces };
 }
 
-/** Bindings with the ids of the namespaces of other workers in the same development server. */
+/** Adds namespace ids to bindings to classes of other workers in the same development server. */
 export const localObjectBindings = (
   bindings: readonly Binding[],
   namespacesOf: (worker: string) => readonly ObjectNamespace[],
 ): Binding[] =>
   bindings.map((binding) => {
     if (binding.type !== "durable_object_namespace" || binding.script_name === undefined) return binding;
-    const found = namespacesOf(binding.script_name).find(({ className }) => className === binding.class_name);
-    return found === undefined ? binding : { ...binding, namespace_id: found.id };
+    const namespace = namespacesOf(binding.script_name).find(({ className }) => className === binding.class_name);
+    return namespace === undefined ? binding : { ...binding, namespace_id: namespace.id };
   });

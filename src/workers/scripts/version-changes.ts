@@ -8,7 +8,7 @@ import type { ScriptsDeps } from "./deps.ts";
 import type { Annotations, Upload } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { Binding } from "./script.ts";
-import { sourcesOf } from "./uploading.ts";
+import { sourcesOf } from "./upload-plan.ts";
 import type { Base, VersionContent } from "./version-builder.ts";
 
 /** Versions derived from the newest one: the same code with different bindings or settings. */

@@ -5,7 +5,7 @@ import type { ScriptsDeps } from "./deps.ts";
 import type { ObjectTables } from "../objects/schema.ts";
 import type { ScriptsTables } from "./schema.ts";
 import { deleteScript, findScript, updateScript, type ScriptRecord } from "./scripts-table.ts";
-import { announce } from "./deploying.ts";
+import { announce } from "./deploy.ts";
 import { deleteVersion, findVersion, listVersions } from "./versions-table.ts";
 
 export async function removeScript(parts: ScriptsDeps, account: string, name: string): Promise<void> {

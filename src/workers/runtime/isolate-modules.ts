@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Sources of the services for Durable Objects; both import the shared module. */
+/** Sources of the Durable Object services; both import the shared module. */
 export interface ObjectSources {
   objectCalls: string;
   remoteObjects: string;
@@ -11,7 +11,7 @@ export interface ObjectSources {
 }
 
 /** The code of `inside/`, ready for workerd. */
-export interface InsideModules {
+export interface IsolateModules {
   /** Modules that are added to the user's own, under names that a user is unlikely to choose. */
   beside: { name: string; source: string }[];
   /** Additional modules for a script in service-worker format. */
@@ -20,19 +20,19 @@ export interface InsideModules {
   internal: { name: string; source: string }[];
   /** The modules of the tail worker; the first is its main module. */
   tail: { name: string; source: string }[];
-  /** Modules of the services for Durable Objects. */
+  /** Modules of the Durable Object services. */
   objects: ObjectSources;
 }
 
-/** Names of the modules of the services for Durable Objects. */
-export const OBJECT_CALLS = "object-calls.js";
-export const REMOTE_OBJECTS = "remote-objects.js";
-export const SHARED = "./__reelpost_shared.js";
+/** Module names of the Durable Object services. */
+export const OBJECT_CALLS_MODULE = "object-calls.js";
+export const REMOTE_OBJECTS_MODULE = "remote-objects.js";
+export const SHARED_MODULE = "./__reelpost_shared.js";
 const MESSAGE = "./__reelpost_message.js";
 const V8_VALUE = "./__reelpost_v8_value.js";
 const QUEUE_BATCH = "./__reelpost_queue_batch.js";
 const TAIL_EVENTS = "./__reelpost_tail_events.js";
-export const OBJECT_NAMESPACES = "./__reelpost_object_namespaces.js";
+export const OBJECT_NAMESPACES_MODULE = "./__reelpost_object_namespaces.js";
 export const MAIL = "./__reelpost_mail.js";
 const LISTENERS = "./__reelpost_listeners.js";
 export const SERVICE_WORKER = "./__reelpost_service_worker.js";
@@ -45,18 +45,18 @@ export const AI = "reelpost-internal:ai";
 export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
-export function loadInsideModules(): InsideModules {
+export function loadIsolateModules(): IsolateModules {
   const folder = readFolder();
   const read = (name: string) => folder.get(name) ?? "";
   return {
     beside: [
-      { name: SHARED, source: read("shared") },
+      { name: SHARED_MODULE, source: read("shared") },
       { name: MESSAGE, source: importing(read("message")) },
       { name: V8_VALUE, source: read("v8-value") },
       { name: QUEUE_BATCH, source: importing(read("queue-batch")) },
       { name: TAIL_EVENTS, source: importing(read("tail-events")) },
       { name: MAIL, source: importing(read("mail-entry")) },
-      { name: OBJECT_NAMESPACES, source: read("object-namespaces") },
+      { name: OBJECT_NAMESPACES_MODULE, source: read("object-namespaces") },
     ],
     forScripts: [
       { name: LISTENERS, source: importing(read("listeners")) },
@@ -75,7 +75,7 @@ export function loadInsideModules(): InsideModules {
     ],
     tail: [
       { name: "./tail.js", source: importing(read("tail")) },
-      { name: SHARED, source: read("shared") },
+      { name: SHARED_MODULE, source: read("shared") },
     ],
     objects: {
       objectCalls: importing(read("object-calls")),
@@ -131,7 +131,7 @@ const PUBLISHED = import.meta.url.endsWith(".js");
 const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISHED ? "js" : "ts"}`, import.meta.url));
 
 // The files import each other by path; inside workerd, a user's module and an internal module have different names.
-const importing = (source: string, shared = SHARED) => {
+const importing = (source: string, shared = SHARED_MODULE) => {
   const names: Record<string, string> = {
     shared,
     message: MESSAGE,

@@ -1,6 +1,6 @@
 /**
- * Reports whether the pinned workerd is older than the newest published one, of the registry that npm is configured
- * with. Exits with 1 if it is older, and with 2 if npm cannot tell.
+ * Reports whether the pinned workerd is older than the newest version in the registry that npm is configured to use.
+ * Exits with 1 if it is older, and with 2 if npm fails to return the newest version.
  *
  *     node scripts/check-workerd.ts
  */
@@ -16,12 +16,12 @@ const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "ut
   dependencies: { workerd: string };
 };
 const view = spawnSync("npm", ["view", "workerd", "version"], { cwd: ROOT, encoding: "utf8", timeout: TIMEOUT_MS });
-const newest = view.stdout?.trim() ?? "";
-if (view.status !== 0 || newest === "") {
+const newestVersion = view.stdout?.trim() ?? "";
+if (view.status !== 0 || newestVersion === "") {
   process.stderr.write(`npm view failed: ${view.error?.message ?? view.stderr.trim()}\n`);
   process.exitCode = 2;
 } else {
-  const { older, text } = describeAge(dependencies.workerd, newest);
+  const { isOlder, text } = describeAge(dependencies.workerd, newestVersion);
   process.stdout.write(`${text}\n`);
-  if (older) process.exitCode = 1;
+  if (isOlder) process.exitCode = 1;
 }

@@ -25,7 +25,7 @@ export type PermissionArea =
 /** Write includes Read. */
 export type Permission = `${PermissionArea} ${"Read" | "Write"}`;
 
-/** The target of an operation: the user behind the token, one account, or one zone or R2 bucket of an account. */
+/** The target of an operation: the user behind the token, one account, or one zone or R2 bucket in an account. */
 export type Resource =
   | { user: true }
   | { account: string }

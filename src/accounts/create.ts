@@ -22,7 +22,7 @@ export interface AccountsOptions {
   limits?: Partial<AccountLimits>;
   /** Describes an account's resources. Default: accounts hold no resources. */
   contents?: AccountContents;
-  /** Encrypts the S3 secrets of tokens. Default: tokens have none. */
+  /** Encrypts the S3 secrets of tokens. Default: tokens have no S3 secrets. */
   secrets?: Secrets;
 }
 

@@ -11,16 +11,16 @@ import { accountsMigrations } from "./migrations.ts";
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const newSecrets = () => createSecrets({ keys: [randomBytes(32)] });
 
-/** Access keys of the S3 API, on every database. */
+/** Tests the access keys of the S3 API on every database engine. */
 export function s3CredentialsConformance(engine: TestEngine): void {
   describe("S3 credentials", () => {
-    test("are the id of a token and the SHA-256 of its value", async (t) => {
+    test("consist of the id of a token and the SHA-256 hash of its value", async (t) => {
       const { module, first, admin, reader, mine } = await setUp(engine, t, { secrets: newSecrets() });
       const { token, value } = await module.tokens.create(mine, reader, admin);
-      const found = (await module.s3Credentials(token.id))!;
-      assert.equal(found.secret, sha256(value));
-      assert.ok(found.caller.allows("Stream Read", { account: first.account.id }));
-      assert.ok(!found.caller.allows("Stream Write", { account: first.account.id }));
+      const credentials = (await module.s3Credentials(token.id))!;
+      assert.equal(credentials.secret, sha256(value));
+      assert.ok(credentials.caller.allows("Stream Read", { account: first.account.id }));
+      assert.ok(!credentials.caller.allows("Stream Write", { account: first.account.id }));
       const firstToken = (await module.s3Credentials(admin.tokenId))!;
       assert.equal(firstToken.secret, sha256(first.token));
       assert.equal(await module.s3Credentials("0".repeat(32)), undefined);
@@ -33,15 +33,15 @@ export function s3CredentialsConformance(engine: TestEngine): void {
         await db.tables<{ tokens: Record<string, unknown> }>().selectFrom("tokens").selectAll().execute(),
       );
       const secret = sha256(value);
-      for (const form of [
+      for (const encoding of [
         secret,
         Buffer.from(secret, "hex").toString("base64url"),
         Buffer.from(secret, "hex").toString("base64"),
       ])
-        assert.ok(!rows.includes(form));
+        assert.ok(!rows.includes(encoding));
     });
 
-    test("stop working with their token", async (t) => {
+    test("stop working when their token stops working", async (t) => {
       const { module, clock, admin, reader, mine } = await setUp(engine, t, { secrets: newSecrets() });
       const { token } = await module.tokens.create(
         mine,
@@ -50,8 +50,8 @@ export function s3CredentialsConformance(engine: TestEngine): void {
       );
       assert.ok(await module.s3Credentials(token.id, "192.0.2.1"));
       await assert.rejects(module.s3Credentials(token.id, "198.51.100.1"), refused("wrongAddress"));
-      const rolled = await module.tokens.roll(mine, token.id, admin);
-      assert.equal((await module.s3Credentials(token.id, "192.0.2.1"))!.secret, sha256(rolled));
+      const rolledValue = await module.tokens.roll(mine, token.id, admin);
+      assert.equal((await module.s3Credentials(token.id, "192.0.2.1"))!.secret, sha256(rolledValue));
       clock.advance(60_000);
       assert.equal(await module.s3Credentials(token.id, "192.0.2.1"), undefined);
       const other = await module.tokens.create(mine, reader, admin);
@@ -60,7 +60,7 @@ export function s3CredentialsConformance(engine: TestEngine): void {
       assert.equal(await module.s3Credentials(other.token.id), undefined);
     });
 
-    test("of a token from an older database exist once the token has been used", async (t) => {
+    test("exist for a token from an older database once the token has been used", async (t) => {
       const { db } = await engine.open(t);
       await migrate(db, accountsMigrations.slice(0, 1));
       const value = "v".repeat(40);

@@ -24,7 +24,7 @@ export interface AccountTables {
     created_by: string;
     name: string;
     value_hash: string;
-    /** Sealed. */
+    /** Encrypted. */
     s3_secret: string | null;
     status: string;
     /** JSON. */

@@ -13,16 +13,16 @@ import { objectRoutes } from "./routes/r2/object.ts";
 import { wranglerStateRoutes } from "./routes/wrangler-state.ts";
 
 interface LocalStorageApiDeps {
-  /** Storage without lists of accounts: each id exists. */
+  /** Storage without account lists, in which every id exists. */
   bindings: Pick<Bindings, "kv" | "r2" | "d1">;
   accessControl: AccessControl;
-  /** The URL at which the returned function handles requests, without a trailing slash. */
+  /** Base URL of the requests that the returned function handles, without a trailing slash. */
   url(): string;
 }
 
 /**
- * The operations of the v4 API on the content of KV, R2 and D1, for the command line on the storage of `reelpost dev`.
- * The paths of its requests start with /client/v4, or with the path of a D1 transfer.
+ * The v4 API operations that read and write KV, R2 and D1 data, with which the command line accesses the storage of
+ * `reelpost dev`. Request paths start with /client/v4, or with the path of a D1 transfer.
  */
 export function createLocalStorageApi(
   { bindings: { kv, r2, d1 }, accessControl, url }: LocalStorageApiDeps,
@@ -43,8 +43,8 @@ export function createLocalStorageApi(
     accessControl,
     rateLimit: { requests: 0, seconds: 1 },
   });
-  const answer = getRequestListener(api.fetch, { overrideGlobalObjects: false });
-  const transfer = createD1TransferHttp({ transfers: d1.transfers, log });
+  const handleApi = getRequestListener(api.fetch, { overrideGlobalObjects: false });
+  const handleTransfer = createD1TransferHttp({ transfers: d1.transfers, log });
   return async (request, response) =>
-    request.url!.startsWith(D1_TRANSFERS) ? transfer(request, response) : answer(request, response);
+    request.url!.startsWith(D1_TRANSFERS) ? handleTransfer(request, response) : handleApi(request, response);
 }

@@ -61,7 +61,7 @@ interface PlatformApiOptions {
   workerUrl(label: string, script: string): string;
   /** The diagnosis of a name in a zone, for `reelpost doctor`. */
   diagnose: DoctorDeps["diagnose"];
-  /** True if the server itself uses the host name, so that it cannot be the domain of a public bucket. */
+  /** True if the server itself uses the host name. Such a host cannot be the domain of a public bucket. */
   isOwnHost(host: string): boolean;
   /** For tests: a response that violates its schema fails the request. */
   checkAnswers?: boolean;

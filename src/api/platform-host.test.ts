@@ -123,7 +123,7 @@ test("rejects a request that specifies two different hosts", () => {
   assert.equal(namesTwoHosts([]), false);
 });
 
-test("a route may apply to a host that the server itself does not use", () => {
+test("a route applies only to hosts that the server itself does not use", () => {
   const cases: [hosts: Partial<HostNames>, host: string, expected: boolean][] = [
     [{}, "shop.example", true],
     [{}, "inbox.acme.workers.example.com", false],
@@ -134,8 +134,8 @@ test("a route may apply to a host that the server itself does not use", () => {
     [{ uploadHost: "up.example.com" }, "up.example.com", false],
     [{ videoDomain: "video.example.com" }, "customer-1.video.example.com", false],
   ];
-  for (const [more, host, expected] of cases) {
-    const hosts = { domain: DOMAIN, ...more };
+  for (const [hostNames, host, expected] of cases) {
+    const hosts = { domain: DOMAIN, ...hostNames };
     assert.equal(mayBeRouted(destinationOf("/a", host, hosts), host, hosts), expected, host);
   }
   const path = destinationOf("/workers/inbox/a", "shop.example", { domain: DOMAIN });

@@ -2,7 +2,7 @@ import type { ScriptRef } from "../workers/index.ts";
 
 /** The target of a request, determined from its host and path. */
 export type Destination =
-  /** By a route or a custom domain. */
+  /** A worker selected by a route or a custom domain. */
   | { kind: "routed"; script: string; ref: ScriptRef; url: string }
   | { kind: "worker"; label: string; script: string; url: string }
   | { kind: "default-account-worker"; script: string; url: string }
@@ -23,7 +23,7 @@ export interface HostNames {
   platformHosts?: readonly string[];
   /** Whether the platform hosts also serve workers at `/workers/<script>/…`. Default true. */
   byPath?: boolean;
-  /** The URL of the platform: its host is never that of a route. */
+  /** The public URL of the platform. No route applies to its host. */
   publicUrl?: string;
 }
 
@@ -52,7 +52,7 @@ export function destinationOf(
   return { kind: "platform", path: pathOf(url) };
 }
 
-/** True if a route or a custom domain may apply: the server itself has no use for the host, or it has no own hosts. */
+/** True if a route or a custom domain may apply: the server does not use the host, or has no hosts configured. */
 export function mayBeRouted(
   { kind }: Destination,
   host: string | undefined,

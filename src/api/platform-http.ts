@@ -27,7 +27,7 @@ export interface PlatformHttpOptions {
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
-    /** The worker at a route or custom domain. */
+    /** The worker that a route or custom domain selects for the request. */
     route?(request: IncomingMessage): ScriptRef | undefined;
     /** The label of the account whose workers are also reachable under /workers/<script>/. */
     defaultLabel(): Promise<string | undefined>;
@@ -46,8 +46,8 @@ export interface PlatformHttpOptions {
    */
   assets?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /**
-   * Hosts with a handler of their own, such as S3 endpoints and public buckets, by lower-case name without a port. They
-   * are not part of the platform.
+   * Returns the handler of a host that is not part of the platform, such as an S3 endpoint or a public bucket. Takes
+   * the host name in lower case, without a port.
    */
   sites?(host: string): SiteHandler | undefined | Promise<SiteHandler | undefined>;
   /**
@@ -119,9 +119,9 @@ export function createPlatformHttp({
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
   function pick(request: IncomingMessage): Destination {
     const { host } = request.headers;
-    const usual = destinationOf(request.url!, host, hosts);
-    const ref = mayBeRouted(usual, host, hosts) ? workers?.route?.(request) : undefined;
-    return ref === undefined ? usual : { kind: "routed", script: ref.script, ref, url: request.url! };
+    const defaultDestination = destinationOf(request.url!, host, hosts);
+    const ref = mayBeRouted(defaultDestination, host, hosts) ? workers?.route?.(request) : undefined;
+    return ref === undefined ? defaultDestination : { kind: "routed", script: ref.script, ref, url: request.url! };
   }
 
   async function refOf(destination: Extract<Destination, { script: string }>): Promise<ScriptRef | undefined> {
@@ -161,23 +161,23 @@ export function createPlatformHttp({
 
   function onUsual(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const site = sites(hostName(request.headers.host));
-    if (site === undefined) return onOwnHost(request, response);
-    return onSite(site, request, response);
+    if (site === undefined) return handlePlatform(request, response);
+    return handleSite(site, request, response);
   }
 
-  async function onSite(
-    found: SiteHandler | Promise<SiteHandler | undefined>,
+  async function handleSite(
+    siteHandler: SiteHandler | Promise<SiteHandler | undefined>,
     request: IncomingMessage,
     response: ServerResponse,
   ) {
-    const site = await found;
-    if (site === undefined) return onOwnHost(request, response);
+    const site = await siteHandler;
+    if (site === undefined) return handlePlatform(request, response);
     cutIdleBody(request, bodyIdleMs.platform);
     lingerBeforeClose(request);
     await site(request, response);
   }
 
-  function onOwnHost(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+  function handlePlatform(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const destination = pick(request);
     if (!("script" in destination)) {
       cutIdleBody(request, bodyIdleMs.platform);

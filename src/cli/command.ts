@@ -57,8 +57,8 @@ export interface CommandContext {
   stderr: Output;
   /** `--json`: results and errors are JSON on stdout. */
   json: boolean;
-  /** Registers a function to call when the command has ended, with or without an error. */
-  atEnd(close: () => Promise<void>): void;
+  /** Registers a function to call when the command ends, with or without an error. */
+  atEnd(cleanup: () => Promise<void>): void;
 }
 
 export interface Output {

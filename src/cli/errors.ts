@@ -66,13 +66,13 @@ export const commandErrors = defineErrors("cli", {
   migrationTagMissing: {
     code: "E_MIGRATION_TAG_MISSING",
     http: 400,
-    message: 'The server has applied the migration "{tag}" to {name}, but "migrations" has no entry with this tag.',
-    fix: "Restore the entry: entries that were deployed must not be removed or renamed.",
+    message: 'The last migration of {name} on the server is "{tag}", but "migrations" has no entry with this tag.',
+    fix: "Restore the entry. Do not remove or rename deployed entries.",
   },
   migrationPending: {
     code: "E_MIGRATION_PENDING",
     http: 400,
-    message: '"migrations" of {name} has entries that the server has not applied; only a deploy can apply them.',
+    message: '"migrations" of {name} has entries that the server has not applied, and a version cannot apply them.',
     fix: "Run `reelpost deploy`.",
   },
   queueMissing: {
@@ -157,18 +157,18 @@ export const commandErrors = defineErrors("cli", {
     code: "E_DATABASE_NOT_LOCAL",
     http: 404,
     message: "The configuration has no D1 database {name}.",
-    fix: "Add it to d1_databases, or pass one of the bindings in the configuration: {names}.",
+    fix: "Add it to d1_databases, or use one of the configured bindings: {names}.",
   },
   localOptionAlone: {
     code: "E_LOCAL_OPTION_ALONE",
     http: 400,
-    message: "The option --data-dir selects the storage of `reelpost dev`, but the command concerns a server.",
+    message: "The option --data-dir selects the storage of `reelpost dev`, but the command runs against a server.",
     fix: "Add --local, or remove --data-dir.",
   },
   localWithServer: {
     code: "E_LOCAL_WITH_SERVER",
     http: 400,
-    message: "The options --local and {option} contradict each other.",
+    message: "The options --local and {option} cannot be used together.",
     fix: "Remove one of them.",
   },
   databaseUnbound: {

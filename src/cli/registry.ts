@@ -92,7 +92,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "secrets-store",
-    summary: "secrets that workers share",
+    summary: "secrets shared by several workers",
     verbs: ["store", "secret"],
     load: async () => (await import("./commands/secrets-store.ts")).secretsStoreCommands,
   },

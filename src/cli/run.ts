@@ -27,7 +27,7 @@ export async function runCommandLine({ argv: given, nouns, version, ...environme
   const commands = argv.every(isCommonOption) ? [] : await environment.commandsFor(argv);
   const { command, words, values, args, errors } = parseCommandLine(argv, commands);
   const plain = values["no-color"] === true;
-  const closes: (() => Promise<void>)[] = [];
+  const cleanups: (() => Promise<void>)[] = [];
   const context: CommandContext = {
     cwd: environment.cwd,
     env: environment.env,
@@ -37,7 +37,7 @@ export async function runCommandLine({ argv: given, nouns, version, ...environme
     stdout: createOutput(environment.stdout, environment.env, plain),
     stderr: createOutput(environment.stderr, environment.env, plain),
     json: values.json === true,
-    atEnd: (close) => void closes.push(close),
+    atEnd: (cleanup) => void cleanups.push(cleanup),
   };
   const { stdout, json } = context;
   try {
@@ -57,7 +57,7 @@ export async function runCommandLine({ argv: given, nouns, version, ...environme
   } catch (thrown) {
     return reportError(thrown, context);
   } finally {
-    for (const close of closes) await close();
+    for (const cleanup of cleanups) await cleanup();
   }
 }
 

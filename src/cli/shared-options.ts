@@ -33,14 +33,14 @@ export const serverOptions = {
 /** For commands whose storage may be specified in the configuration. */
 export const storageOptions = { ...configOptions, ...serverOptions } as const satisfies Options;
 
-/** For commands on the content of storage, which `reelpost dev` has too. */
+/** Options of commands that can also read and write the storage of `reelpost dev`. */
 export const localOptions = {
   local: { type: "boolean", summary: "use the storage of `reelpost dev` instead of a server" },
   "data-dir": {
     type: "string",
     placeholder: "dir",
-    summary: "with --local: directory of that storage",
-    defaultText: ".reelpost beside the configuration",
+    summary: "with --local: the storage directory",
+    defaultText: ".reelpost next to the configuration file",
     complete: "directory",
   },
 } as const satisfies Options;

@@ -27,8 +27,8 @@ export async function connectWorker(
 }
 
 /**
- * For storage commands: the connection and the configuration, if there is one. With `--local`, the server is the storage
- * of `reelpost dev`.
+ * The connection of a storage command, and the configuration if there is one. With `--local`, it connects to the
+ * storage of `reelpost dev`.
  */
 export async function connectStorage(
   values: StorageValues,

@@ -1,7 +1,7 @@
 import type { EventReporter } from "./events.ts";
 import type { DevWorkers } from "./workers.ts";
 
-/** Reports the AI bindings that are undefined, because no AI server is configured. */
+/** Reports AI bindings that are undefined because no AI server is configured. */
 export function warnWithoutAi({
   workers,
   isOffered,
@@ -16,6 +16,6 @@ export function warnWithoutAi({
     for (const binding of bindings.filter(({ type }) => type === "ai"))
       report({
         event: "warning",
-        text: `${config}: "ai": no AI server is configured: env.${binding.name} of ${name} is undefined\nfix: set REELPOST_WORKERS_AI_URL to the URL of an OpenAI-compatible server`,
+        text: `${config}: "ai": no AI server is configured, so env.${binding.name} of ${name} is undefined\nfix: set REELPOST_WORKERS_AI_URL to the URL of an OpenAI-compatible server`,
       });
 }

@@ -37,13 +37,13 @@ export interface DevVideo {
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 
-/** The storage of local workers, for the command line. */
+/** The API to the storage of local workers, for the command line. */
 export interface DevStorage {
-  /** Handles requests of its API; their paths begin after the URL that was announced. */
+  /** Handles API requests. Their paths are relative to the announced URL. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Lets commands find the server; call it when the server handles its requests below this URL. */
+  /** Lets commands find the server. Call it once the server handles requests under this URL. */
   announce(url: string): void;
-  /** Lets commands open the storage themselves again. */
+  /** Removes the announcement, so that commands open the storage directly. */
   withdraw(): void;
 }
 
@@ -77,8 +77,8 @@ interface Dev {
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
   /**
-   * Runs the seeds, builds the workers, then listens for requests and mail. A worker that fails to build is reported but does not
-   * prevent the start. Rejects with UserError if a seed fails or a port is in use.
+   * Runs the seeds, builds the workers, then listens for requests and mail. A worker that fails to build is reported but
+   * does not prevent the start. Rejects with UserError if a seed fails or a port is in use.
    */
   start(addresses: Pick<DevSettings, "host" | "port" | "smtpPort">): Promise<{
     /** Without a trailing slash. */
@@ -101,7 +101,12 @@ export function createDev(
   const { clock, ids, log, lifecycle } = basics;
   const { names, unavailable } = workers;
   let serverUrl = "";
-  const reports = createInvocationReports({ report, explain: workers.explain, buildNote: workers.buildNote, clock });
+  const reports = createInvocationReports({
+    report,
+    explain: workers.explain,
+    buildWarning: workers.buildWarning,
+    clock,
+  });
   // Stops after the workers, so that their last invocations are reported.
   lifecycle.onStop("invocation reports", () => reports.close());
   const mailDir = openRunFolder(join(dataDir, "mail"), clock.now());
@@ -134,7 +139,7 @@ export function createDev(
     basics,
   );
   const runtime = reports.instrument(processes);
-  // Workers start together with the server, so that only those that ended when idle have to be started again.
+  // All workers start together with the server, so an alarm only has to restart a worker that was stopped when idle.
   const alarms = createObjectAlarms({
     storage: processes.objectStorage!,
     wake: async ({ name }) => {

@@ -24,18 +24,18 @@ export const devErrors = defineErrors("dev", {
     code: "seed_ambiguous",
     http: 400,
     message: "Cannot run {file}: the configuration has several D1 databases.",
-    fix: "Select one of the bindings {names}: --seed BINDING={file}",
+    fix: "Specify one of the bindings {names}: --seed BINDING={file}",
   },
   seedBindingUnknown: {
     code: "seed_binding_unknown",
     http: 400,
     message: "Cannot run {file}: the configuration has no D1 database {binding}.",
-    fix: "Use one of the bindings in the configuration: {names}.",
+    fix: "Use one of the configured bindings: {names}.",
   },
   seedFailed: {
     code: "seed_failed",
     http: 400,
-    message: "Failed to run {file} on {binding}: {reason}. The database contains nothing of the file.",
+    message: "Failed to run {file} on {binding}: {reason}. The database is unchanged.",
     fix: "Correct the file. If a table is missing, run `reelpost d1 migrations apply {binding} --local` first.",
   },
 });

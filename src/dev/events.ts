@@ -100,7 +100,7 @@ export interface QueueEvent {
 export interface TailEvent {
   event: "tail";
   worker: string;
-  /** The worker of each trace item. */
+  /** Name of the worker that produced each trace item. */
   consumed: string[];
   wallMs: number;
   outcome: Invocation["outcome"];

@@ -16,8 +16,8 @@ interface InvocationReports {
 interface Options {
   report: EventReporter;
   explain: (worker: string, exception: Explained) => string | undefined;
-  /** A warning for messages that arrive while the build is broken. Default: none. */
-  buildNote?: (worker: string) => string | undefined;
+  /** Returns a warning for messages that arrive while the worker's latest build is broken. Default: no warning. */
+  buildWarning?: (worker: string) => string | undefined;
   clock: Clock;
 }
 
@@ -45,7 +45,7 @@ const MAX_PENDING = 10_000;
 export function createInvocationReports({
   report,
   explain,
-  buildNote = () => undefined,
+  buildWarning = () => undefined,
   clock,
 }: Options): InvocationReports {
   /** By worker. */
@@ -166,8 +166,8 @@ export function createInvocationReports({
     return {
       ...runtime,
       email(name, mail, actions) {
-        const note = buildNote(name);
-        const warnings = [...envelopeWarnings(mail), ...(note === undefined ? [] : [note])];
+        const warning = buildWarning(name);
+        const warnings = [...envelopeWarnings(mail), ...(warning === undefined ? [] : [warning])];
         const entry = start(name, emailKey(mail.id, mail.to), warnings);
         const answer = runtime.email(name, mail, actions);
         const { id, from, to, rawSize } = mail;
@@ -217,12 +217,12 @@ export function createInvocationReports({
       },
       tail(name, batch) {
         const entry = start(name, tailKey(batch.consumed));
-        const answer = runtime.tail(name, batch);
-        answer.then(
+        const invocation = runtime.tail(name, batch);
+        invocation.then(
           () => (entry.endedAt = clock.now()),
           () => remove(entry),
         );
-        return answer;
+        return invocation;
       },
       upgrade(name, request, socket, head) {
         const entry = start(name, fetchKey("GET", request.url ?? "/"));

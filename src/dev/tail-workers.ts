@@ -9,25 +9,22 @@ interface DevTailWorkersDeps {
   report: EventReporter;
 }
 
-/**
- * Delivers the trace items of local workers to their tail workers. A tail worker that this server does not run is
- * reported once.
- */
+/** Delivers trace items of local workers to their tail workers. Reports each tail worker that is not running once. */
 export function runDevTailWorkers(
   { workers, runtime, report }: DevTailWorkersDeps,
   { clock, log, lifecycle }: Pick<Basics, "clock" | "log" | "lifecycle">,
 ): void {
-  const reported = new Set<string>();
+  const reportedNames = new Set<string>();
 
   function consumersOf({ script }: { script: string }): string[] {
     return workers.tailConsumersOf(script).filter((name) => {
       if (workers.names.includes(name)) return true;
-      if (!reported.has(name))
+      if (!reportedNames.has(name))
         report({
           event: "warning",
-          text: `the tail worker ${name} of ${script} does not run\nfix: start it too with another --config`,
+          text: `the tail worker ${name} of ${script} is not running\nfix: start it too with another --config`,
         });
-      reported.add(name);
+      reportedNames.add(name);
       return false;
     });
   }
@@ -38,9 +35,9 @@ export function runDevTailWorkers(
     clock,
     log,
   });
-  const unwatch = consumers.watch(runtime);
+  const stopWatching = consumers.watch(runtime);
   lifecycle.onStop("tail workers", async () => {
-    unwatch();
+    stopWatching();
     await consumers.close();
   });
 }

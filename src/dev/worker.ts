@@ -31,8 +31,8 @@ export interface DevWorker {
   readonly project: Project;
   /** Why no version can run; undefined if one can. */
   readonly unavailable: string | undefined;
-  /** Whether the latest build failed, so that an earlier version keeps running. */
-  readonly outdated: boolean;
+  /** True if the latest build failed and an earlier version keeps running. */
+  readonly isOutdated: boolean;
   /** The build of the running version. */
   readonly build: ProjectBuild | undefined;
   /** Builds the first version and deploys it, as all later ones, to this runtime. */
@@ -58,7 +58,7 @@ export interface DevWorkerOptions {
   environment: string | undefined;
   /** Variables of the process, which `.env` files may refer to. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The Durable Object namespaces of another worker of this server. Default: none. */
+  /** The Durable Object namespaces of another worker on this server. Default: none. */
   namespacesOf?: ((worker: string) => readonly ObjectNamespace[]) | undefined;
   /** Receives build results and warnings. */
   report: EventReporter;
@@ -88,7 +88,7 @@ export async function openDevWorker({
   let running: ProjectBuild | undefined;
   let runningObjects: string | undefined;
   let failure: string | undefined = `${name} is being built`;
-  let lastFailed = false;
+  let latestBuildFailed = false;
   let readAgain = false;
   let reason: "start" | "change" | "key" = "start";
   let unknownBindings: EnvUse[] = [];
@@ -167,11 +167,11 @@ export async function openDevWorker({
       const build = await bundler.build({ skipCommand });
       // Deploys the build even if only line numbers differ: stack traces must show the new lines.
       const objects = localObjects(project);
-      const isSame =
+      const isUnchanged =
         running?.digest === build.digest &&
         running.script.sourceMap === build.script.sourceMap &&
         JSON.stringify(objects) === runningObjects;
-      if (isSame && why === "change") {
+      if (isUnchanged && why === "change") {
         report({ event: "unchanged", worker: name });
       } else {
         const script = {
@@ -196,7 +196,7 @@ export async function openDevWorker({
         });
       }
       failure = undefined;
-      lastFailed = false;
+      latestBuildFailed = false;
       // `reelpost dev` has no accounts, so the account is empty.
       await runtime!.consume(
         "",
@@ -225,7 +225,7 @@ export async function openDevWorker({
       err instanceof UserError
         ? [err.message, ...(err.fix === undefined ? [] : [`fix: ${err.fix}`])].join("\n")
         : messageOf(err);
-    lastFailed = true;
+    latestBuildFailed = true;
     if (running === undefined) failure = `${name} cannot run: ${message}`;
     report({ event: "build-failed", worker: name, message, running: running !== undefined });
   }
@@ -245,8 +245,8 @@ export async function openDevWorker({
     get unavailable() {
       return running === undefined ? failure : undefined;
     },
-    get outdated() {
-      return running !== undefined && lastFailed;
+    get isOutdated() {
+      return running !== undefined && latestBuildFailed;
     },
     get build() {
       return running;

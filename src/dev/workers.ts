@@ -20,11 +20,11 @@ export interface DevWorkers {
   readonly limits: Partial<RuntimeLimits>;
   /** Why a worker cannot run; undefined if it can. */
   unavailable(name: string): string | undefined;
-  /** Which build handles a message while the latest one is broken; undefined if it is not. */
-  buildNote(name: string): string | undefined;
+  /** A warning about the build that handles a message. Undefined if the latest build works. */
+  buildWarning(name: string): string | undefined;
   /** Help for newcomers about an exception of a worker. */
   explain(name: string, exception: ThrownException): string | undefined;
-  /** Names of the tail workers of a worker, from its current configuration. */
+  /** Names of the worker's tail workers in its current configuration. */
   tailConsumersOf(name: string): readonly string[];
   /** The worker that receives mail for an address. */
   workerFor(recipient: string): string;
@@ -59,8 +59,8 @@ export async function openDevWorkers(
 ): Promise<DevWorkers> {
   let workers: DevWorker[] = [];
   const namespacesOf = (name: string) => {
-    const other = workers.find((worker) => worker.name === name);
-    return (other && localObjects(other.project)?.namespaces) ?? [];
+    const otherWorker = workers.find((worker) => worker.name === name);
+    return (otherWorker && localObjects(otherWorker.project)?.namespaces) ?? [];
   };
   const results = await Promise.allSettled(
     (configs.length === 0 ? [undefined] : configs).map((config) =>
@@ -84,7 +84,7 @@ export async function openDevWorkers(
       return largestLimits(projects().map(({ reelpost }) => reelpost.limits));
     },
     unavailable: (name) => byName.get(name)?.unavailable,
-    buildNote: (name) => buildNote(byName.get(name)),
+    buildWarning: (name) => buildWarning(byName.get(name)),
     explain: (name, exception) => byName.get(name)?.explain(exception),
     tailConsumersOf: (name) => byName.get(name)?.project.tailConsumers ?? [],
     workerFor: (recipient) => workerFor(recipient, claims()),
@@ -108,10 +108,10 @@ export async function openDevWorkers(
   };
 }
 
-function buildNote(worker: DevWorker | undefined): string | undefined {
-  if (worker?.outdated === true) return "the latest build failed: the last working build handled this message";
-  const why = worker?.unavailable;
-  return why === undefined ? undefined : `no working build exists: ${why}`;
+function buildWarning(worker: DevWorker | undefined): string | undefined {
+  if (worker?.isOutdated === true) return "the latest build failed, so the last working build handled this message";
+  const unavailableReason = worker?.unavailable;
+  return unavailableReason === undefined ? undefined : `the worker has no working build: ${unavailableReason}`;
 }
 
 function throwErrors(results: PromiseSettledResult<unknown>[]): void {

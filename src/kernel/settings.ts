@@ -406,7 +406,7 @@ export const settingsSchema = z.strictObject({
       .refine((text) => text === "" || /^https?:\/\/[^\s/]/.test(text), "is not an HTTP URL")
       .meta({
         description:
-          "OpenAI-compatible server that `ai` bindings use, with the path before `/chat/completions`; empty: the bindings are undefined",
+          "URL of the OpenAI-compatible server for `ai` bindings, without `/chat/completions`. If empty, the bindings are undefined",
         example: "http://127.0.0.1:11434/v1",
       }),
     ai_key: z.string().default("").meta({ description: "API key for `workers.ai_url`", example: "" }),
@@ -419,7 +419,7 @@ export const settingsSchema = z.strictObject({
       .default([])
       .meta({
         description:
-          "Names of models in workers and on the AI server, as `name=name on the server`; other names are sent unchanged",
+          "Model names for the AI server, as `name in workers=name on the AI server`. Other names are sent unchanged",
         example: ["@cf/meta/llama-3.1-8b-instruct=llama3.1:8b"],
       }),
     uid_range: z
@@ -435,11 +435,12 @@ export const settingsSchema = z.strictObject({
   r2: group("R2 buckets: the S3 API and public buckets", {
     s3_domain: z.string().default("r2.localhost").meta({
       description:
-        "Parent domain of the S3 endpoints: `<account id>.<this domain>`. Empty: only the endpoint `/s3/<account id>` of the API's host",
+        "Parent domain of the S3 endpoints: `<account id>.<this domain>`. If empty, the only endpoint is `/s3/<account id>` on the API's host",
       example: "r2.example.com",
     }),
     public_domain: z.string().default("public.localhost").meta({
-      description: "Parent domain of the managed hosts of public buckets: `pub-<bucket id>.<this domain>`. Empty: none",
+      description:
+        "Parent domain of the managed hosts of public buckets: `pub-<bucket id>.<this domain>`. If empty, buckets have no managed host",
       example: "r2-public.example.com",
     }),
   }),

@@ -34,7 +34,7 @@ export function lockDataDirectory(directory: string): { release(): void } {
   return { release: () => lock.close() };
 }
 
-/** The process id of the server that has locked the directory last. */
+/** Id of the process that last locked the directory. */
 export function lockOwner(directory: string): string {
   try {
     return readFileSync(join(directory, "lock.pid"), "utf8").trim();

@@ -1,2 +1,2 @@
-/** `reelpost dev` has no accounts: everything belongs to this one. */
+/** `reelpost dev` has no accounts: all resources belong to this one. */
 export const DEV_ACCOUNT = "0".repeat(32);

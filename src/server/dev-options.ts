@@ -28,7 +28,7 @@ export interface DevOptions {
   dataDir?: string;
   /** Whether to rebuild when a file changes. Default true. */
   watch?: boolean;
-  /** SQL files to run on D1 databases: `FILE` for the only one, or `BINDING=FILE`. Default: none. */
+  /** SQL files to run on D1 databases: `BINDING=FILE`, or `FILE` if there is only one database. Default: none. */
   seeds?: string[];
   /** Receives all events. */
   report: EventReporter;

@@ -12,39 +12,42 @@ interface DevStorageDeps {
 }
 
 /**
- * The storage API of a development server. Its token is in a file in the data directory, so that web pages and other
- * users of the machine have no access. `at` returns how to reach it below this URL.
+ * The storage API of a development server. Its token is stored in a file in the data directory, so that web pages and
+ * other users of the machine have no access. `announcementAt` returns the API's URL and token for a server URL.
  */
 export function createDevStorage(
   { bindings, dataDir }: DevStorageDeps,
   basics: Basics,
-): DevStorage & { at(url: string): StorageAnnouncement } {
+): DevStorage & { announcementAt(url: string): StorageAnnouncement } {
   const token = basics.ids.token();
-  let base = "";
-  const api = createLocalStorageApi({ bindings, accessControl: onlyWith(token), url: () => base }, basics);
-  const at = (url: string): StorageAnnouncement => {
-    base = baseOf(url);
-    return { url: `${base}/client/v4`, token };
+  let baseUrl = "";
+  const handle = createLocalStorageApi(
+    { bindings, accessControl: singleTokenAccess(token), url: () => baseUrl },
+    basics,
+  );
+  const announcementAt = (url: string): StorageAnnouncement => {
+    baseUrl = baseUrlOf(url);
+    return { url: `${baseUrl}/client/v4`, token };
   };
   return {
-    at,
-    handle: api,
-    announce: (url) => announceStorage(dataDir, at(url)),
+    announcementAt,
+    handle,
+    announce: (url) => announceStorage(dataDir, announcementAt(url)),
     withdraw: () => withdrawStorage(dataDir),
   };
 }
 
-/** A server that listens on every address is reached over the loopback interface. */
-function baseOf(server: string): string {
+/** The base URL for clients on this machine: loopback if the server listens on all addresses. */
+function baseUrlOf(server: string): string {
   const url = new URL(server);
   if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
   if (url.hostname === "[::]") url.hostname = "[::1]";
   return url.href.replace(/\/$/, "");
 }
 
-const onlyWith = (token: string): AccessControl => ({
+const singleTokenAccess = (token: string): AccessControl => ({
   authenticate: async ({ secret }) =>
-    equal(secret, token)
+    equalSecrets(secret, token)
       ? {
           tokenId: DEV_ACCOUNT,
           user: { id: DEV_ACCOUNT, email: "developer@localhost" },
@@ -56,5 +59,5 @@ const onlyWith = (token: string): AccessControl => ({
   zoneAccount: async () => undefined,
 });
 
-const equal = (given: string, expected: string) =>
+const equalSecrets = (given: string, expected: string) =>
   given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));

@@ -11,8 +11,8 @@ export const serverErrors = defineErrors("start", {
   localStorageBusy: {
     code: "local_storage_busy",
     http: 503,
-    message: "The process {pid} is using the data directory {directory} and is not a development server.",
-    fix: "Wait until it has ended or stop it, or use another directory with `--data-dir`.",
+    message: "The data directory {directory} is in use by process {pid}, which is not a development server.",
+    fix: "Stop the process or wait until it has ended, or use another directory with `--data-dir`.",
   },
   dataDirectoryUnusable: {
     code: "data_directory_unusable",

@@ -13,10 +13,10 @@ const folder = async (t: TestContext) => {
   return path;
 };
 
-it("rejects a directory that another process keeps locked without serving it", async (t) => {
+it("rejects a directory that is locked by a process that serves no storage API", async (t) => {
   const dataDir = await folder(t);
   const lock = lockDataDirectory(dataDir);
-  await assert.rejects(openLocalStorage({ dataDir, clock: systemClock, patienceMs: 0 }), {
+  await assert.rejects(openLocalStorage({ dataDir, clock: systemClock, lockTimeoutMs: 0 }), {
     kind: "localStorageBusy",
   });
   lock.release();
@@ -26,17 +26,17 @@ it("ignores the announcement of a process that no longer holds the lock", async 
   const dataDir = await folder(t);
   await writeFile(join(dataDir, "storage.json"), JSON.stringify({ url: "http://127.0.0.1:1", token: "t", pid: "1" }));
   const lock = lockDataDirectory(dataDir);
-  await assert.rejects(openLocalStorage({ dataDir, clock: systemClock, patienceMs: 0 }), {
+  await assert.rejects(openLocalStorage({ dataDir, clock: systemClock, lockTimeoutMs: 0 }), {
     kind: "localStorageBusy",
   });
   lock.release();
 });
 
-it("waits until another command has released the directory, and releases it again", async (t) => {
+it("waits until another command has released the directory, and releases it afterwards", async (t) => {
   const dataDir = await folder(t);
-  const first = await openLocalStorage({ dataDir, clock: systemClock });
-  const second = openLocalStorage({ dataDir, clock: systemClock });
-  await first.close();
-  await (await second).close();
+  const firstStorage = await openLocalStorage({ dataDir, clock: systemClock });
+  const secondStorage = openLocalStorage({ dataDir, clock: systemClock });
+  await firstStorage.close();
+  await (await secondStorage).close();
   lockDataDirectory(dataDir).release();
 });

@@ -18,11 +18,11 @@ import { DEV_ACCOUNT } from "./dev-account.ts";
 import { createDevStorage } from "./dev-storage.ts";
 import { serverErrors } from "./errors.ts";
 import { migrations } from "./migrations.ts";
-import { announcedStorage, withdrawStorage, type StorageAnnouncement } from "./storage-announcement.ts";
+import { readAnnouncement, withdrawStorage, type StorageAnnouncement } from "./storage-announcement.ts";
 
 /** The storage of `reelpost dev` as a server with the v4 API. */
 export interface LocalStorage extends StorageAnnouncement {
-  /** The account id of its paths. */
+  /** The account id in the API's paths. */
   account: string;
   close(): Promise<void>;
 }
@@ -31,30 +31,31 @@ interface LocalStorageOptions {
   /** Created if necessary. */
   dataDir: string;
   clock: Clock;
-  /** How long to wait for a process that has locked the directory and does not serve it. Default 10 s. */
-  patienceMs?: number;
+  /** Maximum wait for a process that has locked the directory but serves no storage API. Default 10 s. */
+  lockTimeoutMs?: number;
 }
 
 const RETRY_MS = 50;
 
 /**
- * Resolves with the API of the development server that uses the data directory. Without one, opens the directory under
- * its lock and serves the API from this process. Rejects with `localStorageBusy` if the directory stays locked by
- * another process: a production server, or a command that takes long.
+ * Resolves with the API of the development server that uses the data directory. If there is none, locks the directory
+ * and serves the API from this process. Rejects with `localStorageBusy` if another process keeps the directory locked,
+ * such as a production server or a long-running command.
  */
 export async function openLocalStorage({
   dataDir,
   clock,
-  patienceMs = 10_000,
+  lockTimeoutMs = 10_000,
 }: LocalStorageOptions): Promise<LocalStorage> {
   prepareDataDirectory(dataDir);
-  const until = performance.now() + patienceMs;
+  const deadline = performance.now() + lockTimeoutMs;
   for (;;) {
     const lock = tryLock(dataDir);
-    if (lock !== undefined) return serve(dataDir, lock, clock);
-    const announced = announcedStorage(dataDir);
-    if (announced !== undefined) return { ...announced, account: DEV_ACCOUNT, close: async () => {} };
-    if (performance.now() > until) throw serverErrors.localStorageBusy({ directory: dataDir, pid: lockOwner(dataDir) });
+    if (lock !== undefined) return serveStorage(dataDir, lock, clock);
+    const announcement = readAnnouncement(dataDir);
+    if (announcement !== undefined) return { ...announcement, account: DEV_ACCOUNT, close: async () => {} };
+    if (performance.now() > deadline)
+      throw serverErrors.localStorageBusy({ directory: dataDir, pid: lockOwner(dataDir) });
     await sleep(RETRY_MS);
   }
 }
@@ -68,7 +69,7 @@ function tryLock(dataDir: string): { release(): void } | undefined {
   }
 }
 
-async function serve(dataDir: string, lock: { release(): void }, clock: Clock): Promise<LocalStorage> {
+async function serveStorage(dataDir: string, lock: { release(): void }, clock: Clock): Promise<LocalStorage> {
   const log = silentLog;
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids: randomIds, log, lifecycle };
@@ -86,7 +87,7 @@ async function serve(dataDir: string, lock: { release(): void }, clock: Clock): 
       server.closeAllConnections();
       await new Promise<void>((resolve) => void server.close(() => resolve()));
     });
-    return { ...storage.at(url), account: DEV_ACCOUNT, close: () => lifecycle.stop() };
+    return { ...storage.announcementAt(url), account: DEV_ACCOUNT, close: () => lifecycle.stop() };
   } catch (err) {
     await lifecycle.stop();
     throw err;

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { settingsSchema } from "../kernel/settings.ts";
 import { createOwnHosts } from "./own-hosts.ts";
 
-test("hosts of the server are reserved, and public buckets below the workers domain are not", () => {
-  const isOwn = createOwnHosts(
+test("the server's own hosts are reserved; hosts of public buckets under the workers domain are not", () => {
+  const isOwnHost = createOwnHosts(
     settingsSchema.parse({
       api: { hosts: ["API.example.com:8443"] },
       http: { public_url: "https://www.example.com/" },
@@ -22,7 +22,7 @@ test("hosts of the server are reserved, and public buckets below the workers dom
     "worker.label.example.org",
     "bucket.account.s3.example.com",
   ])
-    assert.ok(isOwn(host), host);
+    assert.ok(isOwnHost(host), host);
   for (const host of ["files.example.com", "pub-1.public.example.org", "notexample.org", ""])
-    assert.ok(!isOwn(host), host);
+    assert.ok(!isOwnHost(host), host);
 });

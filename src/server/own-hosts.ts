@@ -22,15 +22,16 @@ export function createOwnHosts({ api, http, smtp, email, stream, workers, r2 }: 
       .map(hostOf)
       .filter((name) => name !== ""),
   );
-  // Workers, videos and S3 endpoints are below these; the managed hosts of public buckets are checked before.
-  const parents = [workers.domain, stream.delivery_domain, r2.s3_domain]
+  // Workers, videos and S3 endpoints are on subdomains of these. So may be the managed hosts of public buckets, which
+  // requests reach first.
+  const parentSuffixes = [workers.domain, stream.delivery_domain, r2.s3_domain]
     .map(hostOf)
     .filter((name) => name !== "")
     .map((name) => `.${name}`);
-  const publicParent = `.${hostOf(r2.public_domain)}`;
+  const publicSuffix = `.${hostOf(r2.public_domain)}`;
   return (host: string): boolean =>
     names.has(host) ||
-    (parents.some((parent) => host.endsWith(parent)) && (publicParent === "." || !host.endsWith(publicParent)));
+    (parentSuffixes.some((parent) => host.endsWith(parent)) && (publicSuffix === "." || !host.endsWith(publicSuffix)));
 }
 
 const hostOf = (text: string) => text.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");

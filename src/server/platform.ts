@@ -23,7 +23,7 @@ interface PlatformDeps {
   secrets: Secrets;
   runtime: WorkerRuntime;
   settings: Settings;
-  /** The scheme of a request, as seen by the client. */
+  /** The scheme that the client used for a request. */
   schemeOf(request: IncomingMessage): "http" | "https";
   /** True if this process runs cron triggers and delivers queue messages. */
   scheduled: boolean;

@@ -9,9 +9,9 @@ import { createZones, zonesMigrations } from "../zones/index.ts";
 import { customDomainHosts } from "./custom-domain-hosts.ts";
 import { createRoutingZones, publicHostOf } from "./routing-zones.ts";
 
-const WEB = "www.platform.example";
+const WEB_HOST = "www.platform.example";
 
-async function start(t: TestContext, webHost: string | undefined = WEB) {
+async function start(t: TestContext, webHost: string | undefined = WEB_HOST) {
   const folder = mkdtempSync(join(tmpdir(), "routing-zones-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   const events = createLocalEvents({ log: silentLog });
@@ -24,64 +24,67 @@ async function start(t: TestContext, webHost: string | undefined = WEB) {
     rmSync(folder, { recursive: true, force: true });
   });
   const zone = await zones.create({ account: "a".repeat(32), name: "shop.example" });
-  const shown = async () =>
+  const recordLines = async () =>
     (await zones.records.list(zone.id, {}, { page: 1, perPage: 100 })).items
       .map(({ name, type, content, locked }) => `${name} ${type} ${content}${locked ? " locked" : ""}`)
       .sort();
-  return { zones, zone, shown, routing: createRoutingZones({ zones, webHost }) };
+  return { zones, zone, recordLines, routing: createRoutingZones({ zones, webHost }) };
 }
 
-test("custom domains have locked CNAME records, which end with them", async (t) => {
-  const { routing, zone, shown } = await start(t);
+test("custom domains have locked CNAME records, which are removed with the domains", async (t) => {
+  const { routing, zone, recordLines } = await start(t);
   await routing.publish(zone, ["shop.example", "app.shop.example"], false);
   await routing.publish(zone, ["shop.example", "app.shop.example"], false);
-  assert.deepEqual(await shown(), [`app.shop.example CNAME ${WEB} locked`, `shop.example CNAME ${WEB} locked`]);
+  assert.deepEqual(await recordLines(), [
+    `app.shop.example CNAME ${WEB_HOST} locked`,
+    `shop.example CNAME ${WEB_HOST} locked`,
+  ]);
   assert.deepEqual(await routing.conflicts(zone, ["app.shop.example"]), []);
   await routing.publish(zone, ["app.shop.example"], false);
-  assert.deepEqual(await shown(), [`app.shop.example CNAME ${WEB} locked`]);
+  assert.deepEqual(await recordLines(), [`app.shop.example CNAME ${WEB_HOST} locked`]);
   assert.equal((await routing.enclosing("x.app.shop.example"))?.id, zone.id);
   assert.equal(await routing.enclosing("other.example"), undefined);
 });
 
-test("other address records are a conflict, and are replaced only on request; nothing changes otherwise", async (t) => {
-  const { routing, zones, zone, shown } = await start(t);
+test("other address records conflict, and are replaced only on request; a rejected change has no effect", async (t) => {
+  const { routing, zones, zone, recordLines } = await start(t);
   for (const content of ["192.0.2.1", "192.0.2.2"])
     await zones.records.create(zone, { type: "A", name: "app", content });
   await zones.records.create(zone, { type: "TXT", name: "text", content: "kept" });
-  const before = await shown();
+  const linesBefore = await recordLines();
   assert.deepEqual(await routing.conflicts(zone, ["app.shop.example", "new.shop.example"]), ["app.shop.example"]);
   await assert.rejects(routing.publish(zone, ["new.shop.example", "app.shop.example"], false));
   // A CNAME excludes records of every type (RFC 1034 3.6.2).
   await assert.rejects(routing.publish(zone, ["app.shop.example", "text.shop.example"], true));
-  assert.deepEqual(await shown(), before);
+  assert.deepEqual(await recordLines(), linesBefore);
   await routing.publish(zone, ["app.shop.example"], true);
   assert.deepEqual(
-    (await shown()).filter((record) => record.startsWith("app.")),
-    [`app.shop.example CNAME ${WEB} locked`],
+    (await recordLines()).filter((record) => record.startsWith("app.")),
+    [`app.shop.example CNAME ${WEB_HOST} locked`],
   );
 });
 
 test("without a public host name, no records are created", async (t) => {
-  const { zones, zone, shown } = await start(t);
+  const { zones, zone, recordLines } = await start(t);
   const routing = createRoutingZones({ zones, webHost: undefined });
   await zones.records.create(zone, { type: "A", name: "app", content: "192.0.2.1" });
   assert.deepEqual(await routing.conflicts(zone, ["app.shop.example"]), []);
   await routing.publish(zone, ["app.shop.example"], true);
-  assert.deepEqual(await shown(), ["app.shop.example A 192.0.2.1"]);
+  assert.deepEqual(await recordLines(), ["app.shop.example A 192.0.2.1"]);
   assert.deepEqual(
     ["", "http://localhost:1", "http://127.0.0.1", "https://[::1]/", "https://a.example:8443"].map(publicHostOf),
     [undefined, undefined, undefined, undefined, "a.example"],
   );
 });
 
-test("custom domains whose names lead to this server get certificates", async () => {
+test("custom domains whose names resolve to this server get certificates", async () => {
   const names: Record<string, string[]> = {
-    [WEB]: ["192.0.2.1"],
+    [WEB_HOST]: ["192.0.2.1"],
     "apex.example": ["192.0.2.1"],
     "elsewhere.example": ["192.0.2.9"],
   };
   const lookups = {
-    resolve: async (name: string) => (name === "alias.example" ? [WEB] : Promise.reject(new Error("no record"))),
+    resolve: async (name: string) => (name === "alias.example" ? [WEB_HOST] : Promise.reject(new Error("no record"))),
     resolve4: async (name: string) => names[name] ?? Promise.reject(new Error("no record")),
     resolve6: () => Promise.reject(new Error("no record")),
   };
@@ -92,6 +95,6 @@ test("custom domains whose names lead to this server get certificates", async ()
       lookups,
       settings: { http: { public_url } as Parameters<typeof customDomainHosts>[0]["settings"]["http"] },
     });
-  assert.deepEqual(await hosts(`https://${WEB}`), ["alias.example", "apex.example"]);
+  assert.deepEqual(await hosts(`https://${WEB_HOST}`), ["alias.example", "apex.example"]);
   assert.deepEqual(await hosts(""), []);
 });

@@ -11,18 +11,18 @@ const ADDRESS_TYPES = ["A", "AAAA", "CNAME"];
 
 interface RoutingZonesDeps {
   zones: Pick<Zones, "find" | "byName" | "records">;
-  /** The host name of this server, the target of the records; undefined: no records are created. */
+  /** Host name of this server, the target of the records. If undefined, no records are created. */
   webHost: string | undefined;
 }
 
-/** Connects routes and custom domains of workers to the zones and their DNS records. */
+/** Gives the routes and custom domains of workers access to the zones and their DNS records. */
 export function createRoutingZones({ zones, webHost }: RoutingZonesDeps): RoutingZones {
   const { managed } = zones.records;
 
-  /** Address records at the host that are not those of custom domains. */
-  async function othersAt(zone: RoutingZone, host: string) {
-    const there = await managed.at(zone.id, host, ADDRESS_TYPES);
-    return there.filter(
+  /** Address records of the host that do not belong to custom domains. */
+  async function conflictingRecordsAt(zone: RoutingZone, host: string) {
+    const addressRecords = await managed.at(zone.id, host, ADDRESS_TYPES);
+    return addressRecords.filter(
       ({ managedBy, type, content }) => managedBy !== OWNER && !(type === "CNAME" && content === webHost),
     );
   }
@@ -32,20 +32,22 @@ export function createRoutingZones({ zones, webHost }: RoutingZonesDeps): Routin
     enclosing: async (host) => zoneOf(await zones.byName(host, { enclosing: true })),
     async conflicts(zone, hosts) {
       if (webHost === undefined) return [];
-      const found = await Promise.all(hosts.map((host) => othersAt(zone, host)));
-      return hosts.filter((_, i) => found[i]!.length > 0);
+      const conflictingRecords = await Promise.all(hosts.map((host) => conflictingRecordsAt(zone, host)));
+      return hosts.filter((_, i) => conflictingRecords[i]!.length > 0);
     },
     async publish(zone, hosts, override) {
-      const found = await zones.find(zone.id);
-      if (found === undefined) return;
-      const wanted = webHost === undefined ? [] : hosts.filter((host) => host !== webHost);
-      const replaced = override ? (await Promise.all(wanted.map((host) => othersAt(zone, host)))).flat() : [];
-      await managed.set(found, {
+      const publishedZone = await zones.find(zone.id);
+      if (publishedZone === undefined) return;
+      const recordHosts = webHost === undefined ? [] : hosts.filter((host) => host !== webHost);
+      const replacedRecords = override
+        ? (await Promise.all(recordHosts.map((host) => conflictingRecordsAt(zone, host)))).flat()
+        : [];
+      await managed.set(publishedZone, {
         owner: OWNER,
         locked: true,
         meta: { read_only: true },
-        records: wanted.map((host) => ({ type: "CNAME", name: `${host}.`, content: webHost })),
-        instead: replaced,
+        records: recordHosts.map((host) => ({ type: "CNAME", name: `${host}.`, content: webHost })),
+        replacedRecords,
       });
     },
   };
@@ -54,7 +56,7 @@ export function createRoutingZones({ zones, webHost }: RoutingZonesDeps): Routin
 const zoneOf = (zone: RoutingZone | undefined): RoutingZone | undefined =>
   zone && { id: zone.id, account: zone.account, name: zone.name };
 
-/** The host name in a public URL that other machines can resolve. */
+/** The host name in a public URL. Undefined if other machines cannot resolve it. */
 export function publicHostOf(url: string): string | undefined {
   const host = url === "" ? "" : new URL(url).hostname;
   return host === "" || host === "localhost" || isIP(host.replace(/^\[|\]$/g, "")) !== 0 ? undefined : host;

@@ -81,7 +81,7 @@ export async function openModules(
   const runtime = createWorkerRuntime(
     {
       bindings,
-      // The files belong to the process that runs the objects: several processes would need a way to find it.
+      // An object's files belong to the process that runs it, and several processes cannot find each other's objects.
       durableObjects: database.url === "",
       sendEmail: () => late.mail!.binding,
       stream: () => late.stream!.binding,
@@ -91,7 +91,7 @@ export async function openModules(
       egress: serveEgress(settings, own),
       client,
       siteOf: (request, script) =>
-        // The hosts of a route or a custom domain belong to the account of the worker.
+        // The host of a route or a custom domain belongs to the worker's account.
         late.platform!.routing.isRouted(request) ? undefined : siteIn(settings.workers.domain)(request, script),
       ...(limits?.runtime && { limits: limits.runtime }),
     },

@@ -32,7 +32,7 @@ const config = {
   d1_databases: [{ binding: "DB", database_name: "letters", database_id: "prod" }, { binding: "OTHER" }],
 };
 
-/** One project, with its storage used by commands and by the worker. */
+/** The commands and the worker use the storage of the same project. */
 describe("commands with --local", () => {
   const scope = createScope();
   let cwd = "";
@@ -55,8 +55,8 @@ describe("commands with --local", () => {
   });
   after(scope.close);
 
-  const steps = () => {
-    it("KV: put, get, list, delete, bulk", async () => {
+  const storageTests = () => {
+    it("write, read, list and delete KV keys, also in bulk", async () => {
       await run(["kv", "key", "put", "greeting", "hello", "-b", "NOTES", "--metadata", '{"by":"ada"}']);
       assert.equal((await run(["kv", "key", "get", "greeting", "-b", "NOTES"])).stdout, "hello");
       await run(["kv", "bulk", "put", "-", "-b", "NOTES"], {
@@ -69,7 +69,7 @@ describe("commands with --local", () => {
       assert.deepEqual((await run(["kv", "key", "list", "-b", "NOTES", "--prefix", "old/", "--json"])).json, []);
     });
 
-    it("R2: put, get, delete; the bucket is named by its binding or its name", async () => {
+    it("write, read and delete R2 objects in a bucket that is specified by its binding or by its name", async () => {
       await run(["r2", "object", "put", "FILES/a b/c.bin", "--file", "in.bin", "--content-type", "image/png"]);
       await run(["r2", "object", "get", "letters-files/a b/c.bin", "--file", "out.bin"]);
       assert.ok((await readFile(join(cwd, "out.bin"))).equals(bytes));
@@ -79,7 +79,7 @@ describe("commands with --local", () => {
       assert.match(missing.stderr, /The specified key does not exist/);
     });
 
-    it("D1: migrations, a file, queries and an export", async () => {
+    it("apply migrations, run a file, query and export a D1 database", async () => {
       await run(["d1", "execute", "DB", "--command", "DROP TABLE IF EXISTS users; DROP TABLE IF EXISTS d1_migrations"]);
       assert.equal((await run(["d1", "migrations", "list", "DB"])).stdout, "0001_users.sql\n");
       assert.equal((await run(["d1", "migrations", "apply", "DB", "--yes"])).stdout, "Applied 0001_users.sql\n");
@@ -96,9 +96,9 @@ describe("commands with --local", () => {
   };
 
   describe("without a development server", () => {
-    steps();
+    storageTests();
 
-    it("create the data directory, outside of git, and release it", async () => {
+    it("create the data directory with a .gitignore, and release its lock", async () => {
       assert.equal(await readFile(join(cwd, ".reelpost", ".gitignore"), "utf8"), "*\n");
       const ran = await Promise.all([1, 2, 3].map((n) => run(["kv", "key", "put", `p${n}`, "x", "-b", "NOTES"])));
       assert.deepEqual(
@@ -107,20 +107,20 @@ describe("commands with --local", () => {
       );
     });
 
-    it("explain options that contradict each other, and unknown databases", async () => {
-      const why = async (...args: string[]) => (await runCli(args, { cwd })).stderr;
-      assert.match(await why("kv", "key", "list", "-b", "NOTES", "--data-dir", "x"), /fix: Add --local/);
+    it("reject conflicting options and unknown databases", async () => {
+      const errorOutput = async (...args: string[]) => (await runCli(args, { cwd })).stderr;
+      assert.match(await errorOutput("kv", "key", "list", "-b", "NOTES", "--data-dir", "x"), /fix: Add --local/);
       assert.match(
-        await why("kv", "key", "list", "-b", "NOTES", "--local", "--token", "x"),
-        /--local and --token contradict/,
+        await errorOutput("kv", "key", "list", "-b", "NOTES", "--local", "--token", "x"),
+        /--local and --token cannot be used together/,
       );
       assert.match(
-        await why("d1", "execute", "nope", "--local", "--command", "SELECT 1"),
+        await errorOutput("d1", "execute", "nope", "--local", "--command", "SELECT 1"),
         /has no D1 database nope\.\nfix: .*: DB, OTHER\./,
       );
     });
 
-    it("use the directory of --data-dir", async () => {
+    it("use the directory specified with --data-dir", async () => {
       const args = ["kv", "key", "put", "elsewhere", "x", "-b", "NOTES", "--data-dir", "state"];
       await run(args);
       assert.ok((await stat(join(cwd, "state", "reelpost.sqlite"))).isFile());
@@ -135,7 +135,7 @@ describe("commands with --local", () => {
     });
     const visit = async (path = "/") => (await fetch(`${server.url}${path}`)).json();
 
-    it("the worker reads what the commands wrote before", async () => {
+    it("the worker reads data that the commands wrote earlier", async () => {
       assert.deepEqual(await visit(), {
         note: { value: "hello", metadata: { by: "ada" }, cacheStatus: null },
         object: { size: bytes.length, type: "image/png" },
@@ -143,9 +143,9 @@ describe("commands with --local", () => {
       });
     });
 
-    steps();
+    storageTests();
 
-    it("bindings without an id are created on first use, and commands read what the worker wrote", async () => {
+    it("resources without an id are created on first use, and the commands read data that the worker wrote", async () => {
       await visit("/write");
       assert.equal((await run(["kv", "key", "get", "from-worker", "-b", "NOTES"])).stdout, "w");
       assert.equal((await run(["kv", "key", "get", "k", "-b", "FREE"])).stdout, "v");
@@ -153,7 +153,7 @@ describe("commands with --local", () => {
       assert.deepEqual(json[0].results, [{ n: 0 }]);
     });
 
-    it("the storage API rejects requests without the token of the data directory", async () => {
+    it("the storage API rejects requests without the token in the data directory", async () => {
       await run(["kv", "key", "put", "greeting", "hello", "-b", "NOTES"]);
       const { url, token } = JSON.parse(await readFile(join(cwd, ".reelpost", "storage.json"), "utf8")) as {
         url: string;
@@ -166,14 +166,14 @@ describe("commands with --local", () => {
       assert.deepEqual([await status(), await status("Bearer x"), await status(`Bearer ${token}`)], [400, 401, 200]);
     });
 
-    it("commands open the storage themselves after the server has stopped", async () => {
+    it("the commands open the storage directly after the server has stopped", async () => {
       await server.close();
       await assert.rejects(stat(join(cwd, ".reelpost", "storage.json")), { code: "ENOENT" });
       assert.equal((await run(["kv", "key", "get", "k", "-b", "FREE"])).stdout, "v");
     });
   });
 
-  it("commands open the storage of a server that was killed", async () => {
+  it("open the storage of a server that was killed", async () => {
     const { child, exited } = await spawnDev(scope, cwd);
     assert.equal((await run(["kv", "key", "get", "k", "-b", "FREE"])).stdout, "v");
     child.kill("SIGKILL");

@@ -48,7 +48,7 @@ export interface Platform {
 export async function startPlatform(scope: Scope, env: Record<string, string> = {}): Promise<Platform> {
   const server = await spawnServe(scope, { env });
   const { url, smtp } = server.ready;
-  // The public URL of a test does not resolve to this server.
+  // In a test, the public URL does not resolve to this server.
   const credentials = { ...credentialsOf(server.ready), api: `${url}/client/v4` };
   const { api, token, account } = credentials;
 

@@ -21,7 +21,7 @@ describe("wrangler: Workers AI", () => {
   });
   after(scope.close);
 
-  async function deployed(env: Record<string, string>): Promise<Platform> {
+  async function deployWorker(env: Record<string, string>): Promise<Platform> {
     const platform = await startPlatform(scope, env);
     const config = { name: "ai", main: "index.js", compatibility_date: "2026-10-01", ai: { binding: "AI" } };
     const wrangler = await platform.wrangler({ "wrangler.jsonc": JSON.stringify(config), "index.js": WORKER });
@@ -29,13 +29,13 @@ describe("wrangler: Workers AI", () => {
     return platform;
   }
 
-  it("a deployed worker uses the AI server of the settings", async () => {
-    const platform = await deployed({ REELPOST_WORKERS_AI_URL: url });
+  it("a deployed worker uses the AI server in the settings", async () => {
+    const platform = await deployWorker({ REELPOST_WORKERS_AI_URL: url });
     assert.equal((await platform.visit("ai")).text, "hello");
   });
 
-  it("without an AI server, the binding is undefined", async () => {
-    const platform = await deployed({});
+  it("the binding is undefined if no AI server is configured", async () => {
+    const platform = await deployWorker({});
     assert.equal((await platform.visit("ai")).text, "undefined");
   });
 });

@@ -19,13 +19,13 @@ const CONFIG = {
   ],
 };
 
-describe("import of the local state of wrangler", () => {
+describe("importing wrangler's local state", () => {
   const scope = createScope();
   const bytes = randomBytes(200_000);
   let wrangler: Wrangler;
   let cwd = "";
   before(async () => {
-    // Local commands call no server.
+    // Commands with --local send no requests.
     wrangler = await createWrangler(
       scope,
       { api: "http://127.0.0.1:9/client/v4", token: "none" },
@@ -38,12 +38,14 @@ describe("import of the local state of wrangler", () => {
     await wrangler.write("in.bin", bytes);
     const sql =
       "CREATE TABLE mail (id INTEGER PRIMARY KEY, subject TEXT, body BLOB); INSERT INTO mail VALUES (7, 'hello', x'00ff')";
-    const local = (line: string, ...more: string[]) => wrangler.run([...line.split(" "), "--local", ...more]);
-    await local("d1 execute letters", "--command", sql);
-    await local("d1 execute other", "--command", "CREATE TABLE t (a)");
-    await local("kv key put --binding NOTES greeting hello --ttl 3600", "--metadata", '{"by":"ada"}');
-    await local("kv key put --binding NOTES large --path in.bin");
-    await local("r2 object put letter-files/a/b.bin --file in.bin --content-type image/png --cache-control max-age=60");
+    const runLocal = (line: string, ...more: string[]) => wrangler.run([...line.split(" "), "--local", ...more]);
+    await runLocal("d1 execute letters", "--command", sql);
+    await runLocal("d1 execute other", "--command", "CREATE TABLE t (a)");
+    await runLocal("kv key put --binding NOTES greeting hello --ttl 3600", "--metadata", '{"by":"ada"}');
+    await runLocal("kv key put --binding NOTES large --path in.bin");
+    await runLocal(
+      "r2 object put letter-files/a/b.bin --file in.bin --content-type image/png --cache-control max-age=60",
+    );
   });
   after(scope.close);
 
@@ -55,7 +57,7 @@ describe("import of the local state of wrangler", () => {
   const counts = (json: Record<string, { from: string; to: string; copied: number; kept: number }[]>) =>
     ["kv", "r2", "d1"].map((kind) => json[kind]!.map(({ from, to, copied, kept }) => [from, to, copied, kept]));
 
-  it("lists what would be copied", async () => {
+  it("lists the resources to copy with --dry-run", async () => {
     const { stdout } = await run("import", "wrangler-state", "--dry-run");
     assert.match(stdout, /^KV namespace +kv-live +kv-live +2 keys$/m);
     assert.match(stdout, /^R2 bucket +letter-files +letter-files +1 object$/m);
@@ -91,7 +93,7 @@ describe("import of the local state of wrangler", () => {
     await run("d1", "execute", "OTHER", "--local", "--command", "INSERT INTO t VALUES (1)");
   });
 
-  it("keeps what exists already", async () => {
+  it("keeps keys, objects and databases that already exist", async () => {
     const { json } = await run("import", "wrangler-state", "--json");
     assert.deepEqual(
       counts(json).map((kind) => kind.map(([, , copied, kept]) => [copied, kept])),
@@ -106,7 +108,7 @@ describe("import of the local state of wrangler", () => {
     );
   });
 
-  it("explains that a folder has no state", async () => {
+  it("rejects a directory without wrangler state", async () => {
     const ran = await runCli(["import", "wrangler-state", "--from", "nowhere"], { cwd });
     assert.equal(ran.code, 1);
     assert.match(ran.stderr, /nowhere contains no local wrangler state\.[^]*--from/);

@@ -21,8 +21,8 @@ export interface TokenAuthenticator {
    */
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
   /**
-   * The caller behind an access key id of the S3 API, which is a token id, and the secret that its signatures are made
-   * with. Undefined if unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
+   * The caller and the signing secret for an S3 access key id, which is a token id. Undefined if the token is unknown,
+   * revoked, disabled, expired or not yet valid. Throws wrongAddress.
    */
   s3Credentials(accessKeyId: string, ip?: string): Promise<{ caller: Caller; secret: string } | undefined>;
   /** True if the cache holds this value as a valid token. Does not read the database. */
@@ -48,7 +48,7 @@ interface CachedCaller {
   letsIn(ip: string | undefined): boolean;
   /** Absent for a global key. */
   token?: { lastUsedAt: number | null; notedAt: number };
-  /** False: a token from before tokens had S3 secrets. */
+  /** False if the token was created before tokens had S3 secrets. */
   hasS3Secret?: boolean;
 }
 
@@ -104,10 +104,10 @@ export function createTokenAuthenticator({
   }
 
   async function readS3Credentials(id: string): Promise<(CachedCaller & { secret: string }) | undefined> {
-    const sealed = secrets && (await findS3Secret(tables, id));
-    const token = sealed == null ? undefined : await findToken(tables, id, clock.now());
+    const sealedSecret = secrets && (await findS3Secret(tables, id));
+    const token = sealedSecret == null ? undefined : await findToken(tables, id, clock.now());
     const entry = token && (await readToken(token));
-    return entry && { ...entry, secret: secrets!.open(sealed!, s3SecretContext(id)) };
+    return entry && { ...entry, secret: secrets!.open(sealedSecret!, s3SecretContext(id)) };
   }
 
   const callers = createReadThroughCache({ read, clock, max: MAX_CALLERS, ttlMs: FRESH_MS });
@@ -121,15 +121,15 @@ export function createTokenAuthenticator({
     return entry.caller;
   }
 
-  /** The value is known only now. */
+  /** Stores the S3 secret of an older token: its value is known only while it is being used. */
   async function addS3Secret(entry: CachedCaller, value: string): Promise<void> {
     if (secrets === undefined || entry.hasS3Secret !== false) return;
     entry.hasS3Secret = true;
     const { tokenId } = entry.caller;
-    const sealed = sealValue(tokenId, value);
+    const sealedSecret = sealValue(tokenId, value);
     await db
-      .transaction<AccountTables, void>((tx) => setS3Secret(tx, tokenId, sealed))
-      // The next request with this token tries again.
+      .transaction<AccountTables, void>((tx) => setS3Secret(tx, tokenId, sealedSecret))
+      // The next request with this token will retry.
       .catch(() => void (entry.hasS3Secret = false));
   }
 

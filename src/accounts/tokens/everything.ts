@@ -1,7 +1,7 @@
 import { permissionGroups, SCOPE_NAMES, type Scope } from "./permission-groups.ts";
 import type { Policy } from "./types.ts";
 
-/** Permissions of an account include those of its buckets. */
+/** The bucket scope is omitted because permissions on an account include its buckets. */
 const SCOPES: Scope[] = ["account", "zone", "user"];
 
 /**

@@ -190,15 +190,15 @@ test("an account token applies to its own account regardless of the resources in
   );
 });
 
-test("access to the objects of one bucket, alone and as part of its account", () => {
+test("access to objects can be granted for one bucket or for all buckets of an account", () => {
   const account = accounts[0]!;
-  const [item, items, all] = [
+  const [readItem, writeItem, writeAll] = [
     "Workers R2 Storage Bucket Item Read",
     "Workers R2 Storage Bucket Item Write",
     "Workers R2 Storage Write",
   ] as const;
   const films = { account, bucket: "films", jurisdiction: "default" };
-  const others: Resource[] = [
+  const otherResources: Resource[] = [
     { ...films, bucket: "film" },
     { ...films, jurisdiction: "eu" },
     { ...films, account: accounts[1]! },
@@ -208,21 +208,24 @@ test("access to the objects of one bucket, alone and as part of its account", ()
     grantsOf([{ id: "p", effect, groups: [idOf(group)], resources: { [resource]: "*" } }], owner);
   const bucket = `com.cloudflare.edge.r2.bucket.${account}_default_films`;
   const reachable = new Set(accounts);
-  const one = grants("allow", items, bucket);
-  const allows = compile(one, reachable);
-  assert.ok(allows(items, films) && allows(item, films));
-  for (const on of others) assert.ok(!allows(item, on), JSON.stringify(on));
+  const bucketGrants = grants("allow", writeItem, bucket);
+  const allows = compile(bucketGrants, reachable);
+  assert.ok(allows(writeItem, films) && allows(readItem, films));
+  for (const on of otherResources) assert.ok(!allows(readItem, on), JSON.stringify(on));
   assert.ok(!allows("Workers R2 Storage Read", films) && !allows("Workers R2 Storage Read", { account }));
 
-  const whole = grants("allow", all, `${A}.${account}`);
-  assert.ok(compile(whole, reachable)(items, films));
+  const accountGrants = grants("allow", writeAll, `${A}.${account}`);
+  assert.ok(compile(accountGrants, reachable)(writeItem, films));
   assert.ok(
-    !compile([...whole, ...grants("deny", "Workers R2 Storage Read", `${A}.${account}`)], reachable)(item, films),
+    !compile([...accountGrants, ...grants("deny", "Workers R2 Storage Read", `${A}.${account}`)], reachable)(
+      readItem,
+      films,
+    ),
   );
-  assert.ok(!compile([...whole, ...grants("deny", item, bucket)], reachable)(item, films));
-  assert.equal(findExceedingGrant(one, whole), undefined);
-  assert.equal(findExceedingGrant(one, grants("allow", all, `${A}.*`)), undefined);
-  assert.ok(findExceedingGrant(whole, one));
-  assert.ok(findExceedingGrant(one, [...whole, ...grants("deny", item, bucket)]));
-  assert.ok(findExceedingGrant(one, grants("allow", items, bucket.replace("films", "film"))));
+  assert.ok(!compile([...accountGrants, ...grants("deny", readItem, bucket)], reachable)(readItem, films));
+  assert.equal(findExceedingGrant(bucketGrants, accountGrants), undefined);
+  assert.equal(findExceedingGrant(bucketGrants, grants("allow", writeAll, `${A}.*`)), undefined);
+  assert.ok(findExceedingGrant(accountGrants, bucketGrants));
+  assert.ok(findExceedingGrant(bucketGrants, [...accountGrants, ...grants("deny", readItem, bucket)]));
+  assert.ok(findExceedingGrant(bucketGrants, grants("allow", writeItem, bucket.replace("films", "film"))));
 });

@@ -42,19 +42,22 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
 }
 
 function implies(permission: Permission, effect: Grant["effect"]): Permission[] {
-  const all = implied(permission, effect);
+  const permissions = impliedPermissions(permission, effect);
   // Access to all buckets of an account includes the objects of each bucket.
-  const items = all.flatMap((each): Permission[] => (isR2(each) ? [R2_ITEMS[each]] : []));
-  return [...all, ...items];
+  const itemPermissions = permissions.flatMap((each): Permission[] =>
+    hasItemPermission(each) ? [R2_ITEM_PERMISSIONS[each]] : [],
+  );
+  return [...permissions, ...itemPermissions];
 }
 
-const R2_ITEMS = {
+const R2_ITEM_PERMISSIONS = {
   "Workers R2 Storage Read": "Workers R2 Storage Bucket Item Read",
   "Workers R2 Storage Write": "Workers R2 Storage Bucket Item Write",
 } as const satisfies Partial<Record<Permission, Permission>>;
-const isR2 = (permission: Permission): permission is keyof typeof R2_ITEMS => Object.hasOwn(R2_ITEMS, permission);
+const hasItemPermission = (permission: Permission): permission is keyof typeof R2_ITEM_PERMISSIONS =>
+  Object.hasOwn(R2_ITEM_PERMISSIONS, permission);
 
-function implied(permission: Permission, effect: Grant["effect"]): Permission[] {
+function impliedPermissions(permission: Permission, effect: Grant["effect"]): Permission[] {
   const [, area, word] = /^(.*) (Read|Write)$/.exec(permission)!;
   if (effect === "allow" && word === "Write") return [permission, `${area} Read` as Permission];
   if (effect === "deny" && word === "Read") return [permission, `${area} Write` as Permission];

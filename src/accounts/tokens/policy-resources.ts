@@ -21,7 +21,8 @@ export const scopeOf = ({ kind }: PolicyResource): Scope =>
 const NAME = /^com\.cloudflare\.api\.(account\.zone|account|user)\.([0-9a-f]{32}|\*)$/;
 
 /** `com.cloudflare.edge.r2.bucket.<account>_<jurisdiction>_<bucket name>` */
-const BUCKET = /^com\.cloudflare\.edge\.r2\.bucket\.([0-9a-f]{32})_([a-z-]+)_([a-z0-9][a-z0-9-]{1,61}[a-z0-9])$/;
+const BUCKET_RESOURCE =
+  /^com\.cloudflare\.edge\.r2\.bucket\.([0-9a-f]{32})_([a-z-]+)_([a-z0-9][a-z0-9-]{1,61}[a-z0-9])$/;
 
 /** The resources specified in a policy. Throws the error that `refuse` returns for a key and a reason. */
 export function readPolicyResources(
@@ -52,17 +53,19 @@ function readPlace(
   owner: TokenOwner,
   refuse: (key: string, reason: string) => Error,
 ): PolicyResource {
-  const [, owning, jurisdiction, bucket] = BUCKET.exec(name) ?? [];
+  const [, bucketAccount, jurisdiction, bucket] = BUCKET_RESOURCE.exec(name) ?? [];
   const [, kind, id] = NAME.exec(name) ?? [];
-  if ((kind === undefined || id === undefined) && owning === undefined)
+  if ((kind === undefined || id === undefined) && bucketAccount === undefined)
     throw refuse(
       name,
       "supported are com.cloudflare.api.account.<id>, com.cloudflare.api.account.zone.<id> (both also with * for all), com.cloudflare.api.user.<id> and com.cloudflare.edge.r2.bucket.<account id>_<jurisdiction>_<bucket>",
     );
   if (value !== "*") throw refuse(name, 'the value must be "*"');
-  if (owning !== undefined)
-    return within({ kind: "bucket", account: owning, jurisdiction: jurisdiction!, bucket: bucket! }, owner, (reason) =>
-      refuse(name, reason),
+  if (bucketAccount !== undefined)
+    return within(
+      { kind: "bucket", account: bucketAccount, jurisdiction: jurisdiction!, bucket: bucket! },
+      owner,
+      (reason) => refuse(name, reason),
     );
   if (kind === "user") {
     if (!("user" in owner) || (id !== "*" && id !== owner.user))
@@ -137,9 +140,9 @@ export function mayOverlap(a: PolicyResource, b: PolicyResource): boolean {
   return sameAccount && sameZone;
 }
 
-/** Unique among all buckets: the other parts have no underscores. */
-export const bucketKey = (place: { account: string; jurisdiction: string; bucket: string }): string =>
-  `${place.account}_${place.jurisdiction}_${place.bucket}`;
+/** A unique key of a bucket: account ids and jurisdictions contain no underscores. */
+export const bucketKey = (resource: { account: string; jurisdiction: string; bucket: string }): string =>
+  `${resource.account}_${resource.jurisdiction}_${resource.bucket}`;
 
 export function describeResource(place: PolicyResource): string {
   switch (place.kind) {
@@ -157,6 +160,6 @@ export function describeResource(place: PolicyResource): string {
     case "zone in":
       return `zone ${place.zone}`;
     case "bucket":
-      return `bucket ${place.bucket} of account ${place.account}`;
+      return `bucket ${place.bucket} in account ${place.account}`;
   }
 }

@@ -1,11 +1,11 @@
 import type { Expression, SqlBool } from "kysely";
 import type { AccountTables, AccountsExecutor } from "../tables.ts";
-import type { StoredValue } from "./value.ts";
+import type { TokenValueColumns } from "./value.ts";
 import type { IpCondition, Policy, Token, TokenOwner } from "./types.ts";
 
 type Row = AccountTables["tokens"];
 
-export async function insertToken(db: AccountsExecutor, token: Token, value: StoredValue): Promise<void> {
+export async function insertToken(db: AccountsExecutor, token: Token, value: TokenValueColumns): Promise<void> {
   await db
     .insertInto("tokens")
     .values({
@@ -29,7 +29,7 @@ export async function updateToken(db: AccountsExecutor, token: Token): Promise<v
 export async function setTokenValue(
   db: AccountsExecutor,
   id: string,
-  value: StoredValue,
+  value: TokenValueColumns,
   modifiedAt: number,
 ): Promise<void> {
   await db
@@ -39,13 +39,17 @@ export async function setTokenValue(
     .execute();
 }
 
-/** The sealed S3 secret of a token. Null: it has none yet. */
+/** The encrypted S3 secret of a token. Null if the token has none yet. */
 export async function findS3Secret(db: AccountsExecutor, id: string): Promise<string | null | undefined> {
   return (await db.selectFrom("tokens").select("s3_secret").where("id", "=", id).executeTakeFirst())?.s3_secret;
 }
 
-/** For a token from before tokens had S3 secrets. No-op if the value has changed since. */
-export async function setS3Secret(db: AccountsExecutor, id: string, { hash, s3Secret }: StoredValue): Promise<void> {
+/** Sets the S3 secret of a token created before tokens had one. No-op if the token's value has changed since. */
+export async function setS3Secret(
+  db: AccountsExecutor,
+  id: string,
+  { hash, s3Secret }: TokenValueColumns,
+): Promise<void> {
   await db
     .updateTable("tokens")
     .set({ s3_secret: s3Secret })

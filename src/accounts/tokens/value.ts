@@ -11,7 +11,7 @@ export const makeTokenValue = (ids: Ids): string => ids.token(30).replace(/^-/, 
 /** 37 hex digits, the format of a global API key. */
 export const makeGlobalKey = (ids: Ids): string => (ids.hex() + ids.hex()).slice(0, 37);
 
-/** The secret access key of a token for the S3 API, as clients derive it from the token's value: 64 hex digits. */
+/** The secret access key of a token for the S3 API: 64 hex digits, which clients derive from the token's value. */
 const s3SecretOf = (value: string): string => hash("sha256", value, "hex");
 
 /**
@@ -22,16 +22,16 @@ export const hashSecret = (secret: string): string => hashOfS3Secret(s3SecretOf(
 
 export const hashOfS3Secret = (s3Secret: string): string => hash("sha256", s3Secret, "base64url");
 
-/** The columns of a token's value. */
-export interface StoredValue {
+/** The columns derived from a token's value. */
+export interface TokenValueColumns {
   hash: string;
-  /** Sealed. Null: the S3 API does not accept the token. */
+  /** Encrypted. Null if the S3 API does not accept the token. */
   s3Secret: string | null;
 }
 
-export type SealValue = (tokenId: string, value: string) => StoredValue;
+export type SealValue = (tokenId: string, value: string) => TokenValueColumns;
 
-/** Without `secrets`, tokens have no S3 secret. */
+/** Without `secrets`, tokens have no S3 secrets. */
 export const createValueSealer =
   (secrets: Pick<Secrets, "seal"> | undefined): SealValue =>
   (tokenId, value) => ({

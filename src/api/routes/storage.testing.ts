@@ -19,7 +19,7 @@ import { startApi, TEST_ACCOUNT, TEST_TOKEN } from "../api.testing.ts";
 import { kvRoutes } from "./kv/routes.ts";
 import { r2Routes } from "./r2/routes.ts";
 
-/** The only queue and the only zone that the R2 routes find. */
+/** The only queue and the only zone that exist for the R2 routes. */
 export const QUEUE: Queue = {
   id: "0123456789abcdef0123456789abcdef",
   account: TEST_ACCOUNT,

@@ -7,10 +7,10 @@ interface WranglerStateDeps extends Pick<Bindings, "kv" | "r2" | "d1"> {
   clock: Clock;
 }
 
-/** Bindings of a worker. */
+/** Maximum number of configured resources of one type. */
 const MAX_RESOURCES = 1000;
-const configured = z.array(z.object({ from: z.array(z.string()), to: z.string() })).max(MAX_RESOURCES);
-const copied = z.array(
+const configuredResources = z.array(z.object({ from: z.array(z.string()), to: z.string() })).max(MAX_RESOURCES);
+const copiedResources = z.array(
   z.object({
     from: z.string(),
     to: z.string().nullable(),
@@ -20,7 +20,7 @@ const copied = z.array(
   }),
 );
 
-/** An extension in development: copies the local state of wrangler into the storage. */
+/** A development-only operation: copies wrangler's local state into the storage. */
 export const wranglerStateRoutes = (storage: WranglerStateDeps): Route[] => [
   route(
     {
@@ -29,16 +29,16 @@ export const wranglerStateRoutes = (storage: WranglerStateDeps): Route[] => [
       path: "/accounts/{account_id}/wrangler-state",
       tag: "Development",
       permission: null,
-      summary: "Import the local state of wrangler",
+      summary: "Import wrangler's local state",
       body: z.object({
         state: z.string(),
-        kv: configured,
-        r2: configured,
-        d1: configured,
+        kv: configuredResources,
+        r2: configuredResources,
+        d1: configuredResources,
         overwrite: z.boolean(),
         dryRun: z.boolean(),
       }),
-      result: z.object({ kv: copied, r2: copied, d1: copied }),
+      result: z.object({ kv: copiedResources, r2: copiedResources, d1: copiedResources }),
     },
     async ({ body }) => answer(await importWranglerState(body, storage)),
   ),

@@ -5,10 +5,10 @@ import { setAddresses } from "../deploy/addresses.ts";
 import { setConsumers } from "../deploy/consumers.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
-import { checkRoutes, setRoutes, shownRoutes } from "../deploy/routes.ts";
+import { checkRoutes, setRoutes, routePatterns } from "../deploy/routes.ts";
 import { pendingMigrations } from "../deploy/migrations.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
-import { createdText, provision } from "../deploy/provision.ts";
+import { describeCreated, provision } from "../deploy/provision.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { facts, plural, printResult } from "../print.ts";
@@ -51,7 +51,12 @@ start changes nothing. Secrets on the server are kept.`,
       await checkRoutes(connection, project);
       const migrations = await pendingMigrations(connection, project);
       const assets = prepared.assets && (await uploadAssets(connection, prepared.assets));
-      const { bindings, created } = await provision(connection, project, prepared.bindings, secrets !== undefined);
+      const { bindings, createdResources } = await provision(
+        connection,
+        project,
+        prepared.bindings,
+        secrets !== undefined,
+      );
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
       const uploaded = await api.result<{
         tag: string;
@@ -64,8 +69,8 @@ start changes nothing. Secrets on the server are kept.`,
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
       progress.step("configuring addresses and triggers");
-      const routes = shownRoutes(project);
-      // A worker with hosts of its own has no other URL unless the configuration says so.
+      const routes = routePatterns(project);
+      // A worker with routes is also enabled on the workers domain only if the configuration sets `workers_dev`.
       const { crons, workersDev = routes.length === 0, previewUrls } = project.deploy;
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined)
@@ -98,7 +103,7 @@ start changes nothing. Secrets on the server are kept.`,
         ...(project.queueConsumers.length > 0 && { consumes: project.queueConsumers.map(({ queue }) => queue) }),
         ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }),
         startup_ms: uploaded.startup_time_ms,
-        ...(created.length > 0 && { created }),
+        ...(createdResources.length > 0 && { created: createdResources }),
         bindings: shown(prepared),
         missing_secrets: missing,
         ms: Math.round(performance.now() - began),
@@ -109,7 +114,7 @@ start changes nothing. Secrets on the server are kept.`,
           [
             ["uploaded", sizeText(prepared)],
             ["assets", assetsText(prepared)],
-            ["created", createdText(created)],
+            ["created", describeCreated(createdResources)],
             ["started in", `${uploaded.startup_time_ms} ms`],
             ["version", result.version_id],
             ["address", isReachable ? url : undefined],

@@ -47,14 +47,15 @@ With several --config options the first worker is the default. With --json every
       type: "string",
       placeholder: "dir",
       summary: "directory for storage and mail",
-      defaultText: ".reelpost beside the configuration",
+      defaultText: ".reelpost next to the configuration file",
       complete: "directory",
     },
     seed: {
       type: "string",
       placeholder: "file",
       multiple: true,
-      summary: "SQL file to run on the D1 database, once per content; BINDING=file if there are several",
+      summary:
+        "SQL file to run on the D1 database, once per version of its content; BINDING=file if there are several databases",
       complete: "file",
     },
     "log-level": {

@@ -102,21 +102,21 @@ const r2ObjectPut = defineCommand({
         reason: "exactly one of --file and --pipe is required",
         fix: "For example --file report.pdf",
       });
-    const { api, progress, object } = await connectObject(path!, values, context);
+    const { api, progress, apiPath } = await connectObject(path!, values, context);
     const meter = (total?: number) => progress.meter(`uploading ${path}`, total);
     const { body } =
       values.file === undefined ? pipeBody(context.stdin, meter) : await fileBody(context.cwd, values.file, meter);
     const headers = Object.fromEntries(
       HEADERS.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
     );
-    const stored = await api.result<{ key?: string; size?: string; etag?: string } | null>("PUT", object, {
+    const storedObject = await api.result<{ key?: string; size?: string; etag?: string } | null>("PUT", apiPath, {
       body,
       headers,
       timeoutMs: null,
     });
     progress.clear();
-    printResult(context, { bucket, key, ...stored }, () => [
-      `Uploaded ${path}${stored?.size === undefined ? "" : ` (${formatSize(Number(stored.size))})`}`,
+    printResult(context, { bucket, key, ...storedObject }, () => [
+      `Uploaded ${path}${storedObject?.size === undefined ? "" : ` (${formatSize(Number(storedObject.size))})`}`,
     ]);
     return 0;
   },
@@ -171,8 +171,8 @@ const r2ObjectGet = defineCommand({
   async run({ file, pipe, ...values }, [path], context) {
     const { bucket, key } = splitObject(path!);
     const target = pipe === true ? undefined : (file ?? fileNameOf(key));
-    const { api, progress, object } = await connectObject(path!, values, context);
-    const response = await api.raw("GET", object, {
+    const { api, progress, apiPath } = await connectObject(path!, values, context);
+    const response = await api.raw("GET", apiPath, {
       timeoutMs: null,
     });
     const size = await saveBody(
@@ -196,8 +196,8 @@ const r2ObjectDelete = defineCommand({
   examples: [["reelpost r2 object delete files/reports/2026.pdf", "one object"]],
   async run(values, [path], context) {
     const { bucket, key } = splitObject(path!);
-    const { api, object } = await connectObject(path!, values, context);
-    await api.result("DELETE", object);
+    const { api, apiPath } = await connectObject(path!, values, context);
+    await api.result("DELETE", apiPath);
     printResult(context, { bucket, key, deleted: true }, () => [`Deleted ${path}`]);
     return 0;
   },

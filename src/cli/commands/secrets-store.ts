@@ -23,25 +23,25 @@ interface RemoteSecret {
   modified: string;
 }
 
-/** Larger than any server accepts. */
-const MAX_VALUE = 1024 * 1024;
+/** Exceeds the limit of every server, which rejects longer values itself. */
+const MAX_VALUE_BYTES = 1024 * 1024;
 
 const storeArgument = { name: "store-id", summary: "id of the store", required: true } as const;
 const secretArgument = { name: "secret-id", summary: "id of the secret", required: true } as const;
 const nameArgument = { name: "name", summary: "name of the secret", required: true } as const;
 const commentOption = { comment: { type: "string", placeholder: "text", summary: "what the secret is for" } } as const;
-const scopesSummary = "services that may use it, separated by commas";
-const newOptions = {
+const scopesSummary = "services that may use the secret, separated by commas";
+const newSecretOptions = {
   scopes: { type: "string", placeholder: "list", summary: scopesSummary, defaultText: "workers" },
   ...commentOption,
 } as const;
 
 const storeCreate = defineCommand({
   name: "secrets-store store create",
-  summary: "create a store of secrets",
+  summary: "create a secrets store",
   arguments: [{ name: "name", summary: "name of the store", required: true }],
   options: storageOptions,
-  examples: [["reelpost secrets-store store create shared", "prints its id"]],
+  examples: [["reelpost secrets-store store create shared", "prints the id of the store"]],
   async run(values, [name], context) {
     const { api, base } = await connectStorage(values, context);
     const store = await api.result<RemoteStore>("POST", `${base}/secrets_store/stores`, { json: { name } });
@@ -52,9 +52,9 @@ const storeCreate = defineCommand({
 
 const storeList = defineCommand({
   name: "secrets-store store list",
-  summary: "list the stores of secrets",
+  summary: "list the secrets stores",
   options: storageOptions,
-  examples: [["reelpost secrets-store store list", "with their ids"]],
+  examples: [["reelpost secrets-store store list", "lists the stores with their ids"]],
   async run(values, _, context) {
     const { api, base } = await connectStorage(values, context);
     const stores = await collectItems(pagesOf<RemoteStore>(api, `${base}/secrets_store/stores`, { perPage: 100 }));
@@ -71,13 +71,13 @@ const storeList = defineCommand({
 
 const storeDelete = defineCommand({
   name: "secrets-store store delete",
-  summary: "delete a store with its secrets",
+  summary: "delete a store and its secrets",
   arguments: [storeArgument],
   options: { ...yesOption, ...storageOptions },
-  examples: [["reelpost secrets-store store delete <store-id> --yes", "in a script"]],
+  examples: [["reelpost secrets-store store delete <store-id> --yes", "deletes without a prompt, for scripts"]],
   async run({ yes, ...values }, [id], context) {
     const { api, base } = await connectStorage(values, context);
-    await confirm(`Delete the store ${id} with its secrets?`, yes, context);
+    await confirm(`Delete the store ${id} and its secrets?`, yes, context);
     await api.result("DELETE", `${base}/secrets_store/stores${at`/${id!}`}`, { query: { force: true } });
     printResult(context, { id, deleted: true }, () => [`Deleted the store ${id}`]);
     return 0;
@@ -87,16 +87,15 @@ const storeDelete = defineCommand({
 const secretCreate = defineCommand({
   name: "secrets-store secret create",
   summary: "create a secret in a store",
-  description: `Prompts for the value without showing it, or reads it from standard input without the trailing line break. Workers with a binding in
-\`secrets_store_secrets\` read it with \`env.NAME.get()\`.`,
+  description: `Prompts for the value without showing it, or reads it from standard input and removes one trailing line break. Workers with a binding
+in \`secrets_store_secrets\` read it with \`env.NAME.get()\`.`,
   arguments: [storeArgument, nameArgument],
-  options: { ...newOptions, ...storageOptions },
+  options: { ...newSecretOptions, ...storageOptions },
   examples: [["reelpost secrets-store secret create <store-id> api-key", "prompts for the value"]],
   async run(values, [store, name], context) {
-    const { secrets } = await pathsOf(values, store!, context);
-    const { api } = secrets;
-    const value = await readValue(name!, context);
-    const [secret] = await api.result<RemoteSecret[]>("POST", secrets.path, {
+    const { api, secretsPath } = await connectSecrets(values, store!, context);
+    const value = await readSecretValue(name!, context);
+    const [secret] = await api.result<RemoteSecret[]>("POST", secretsPath, {
       json: [{ ...newSecret(name!, values), value }],
     });
     printResult(context, secret!, () => [`Created the secret ${secret!.name}: ${secret!.id}`]);
@@ -109,14 +108,20 @@ const secretList = defineCommand({
   summary: "list the secrets of a store",
   arguments: [storeArgument],
   options: storageOptions,
-  examples: [["reelpost secrets-store secret list <store-id>", "names and ids, never values"]],
+  examples: [["reelpost secrets-store secret list <store-id>", "lists names and ids, never values"]],
   async run(values, [store], context) {
-    const { secrets } = await pathsOf(values, store!, context);
-    const all = await collectItems(pagesOf<RemoteSecret>(secrets.api, secrets.path, { perPage: 100 }));
-    printResult(context, all, (paint) =>
+    const { api, secretsPath } = await connectSecrets(values, store!, context);
+    const remoteSecrets = await collectItems(pagesOf<RemoteSecret>(api, secretsPath, { perPage: 100 }));
+    printResult(context, remoteSecrets, (paint) =>
       table(
         ["name", "id", "scopes", "modified", "comment"],
-        all.map(({ name, id, scopes, modified, comment }) => [name, id, scopes.join(", "), moment(modified), comment]),
+        remoteSecrets.map(({ name, id, scopes, modified, comment }) => [
+          name,
+          id,
+          scopes.join(", "),
+          moment(modified),
+          comment,
+        ]),
         paint,
       ),
     );
@@ -129,10 +134,10 @@ const secretGet = defineCommand({
   summary: "show a secret without its value",
   arguments: [storeArgument, secretArgument],
   options: storageOptions,
-  examples: [["reelpost secrets-store secret get <store-id> <secret-id>", "its name, scopes and comment"]],
+  examples: [["reelpost secrets-store secret get <store-id> <secret-id>", "shows its name, scopes and comment"]],
   async run(values, [store, id], context) {
-    const { secrets } = await pathsOf(values, store!, context);
-    const secret = await secrets.api.result<RemoteSecret>("GET", `${secrets.path}${at`/${id!}`}`);
+    const { api, secretsPath } = await connectSecrets(values, store!, context);
+    const secret = await api.result<RemoteSecret>("GET", `${secretsPath}${at`/${id!}`}`);
     printResult(context, secret, (paint) => secretFacts(secret, paint));
     return 0;
   },
@@ -140,9 +145,9 @@ const secretGet = defineCommand({
 
 const secretUpdate = defineCommand({
   name: "secrets-store secret update",
-  summary: "change a secret",
-  description: `Changes the scopes and the comment that are given. With \`--new-value\`, prompts for a new value, or reads it from standard input. Workers
-read the new value at their next \`get()\`.`,
+  summary: "update a secret",
+  description: `Updates the scopes and the comment if the options are passed. With \`--new-value\`, prompts for a new value, or reads it from standard input.
+Workers read the new value at their next \`get()\`.`,
   arguments: [storeArgument, secretArgument],
   options: {
     "new-value": { type: "boolean", summary: "set a new value" },
@@ -151,13 +156,16 @@ read the new value at their next \`get()\`.`,
     ...storageOptions,
   },
   examples: [
-    ["reelpost secrets-store secret update <store-id> <secret-id> --new-value < key.txt", "reads it from a file"],
+    [
+      "reelpost secrets-store secret update <store-id> <secret-id> --new-value < key.txt",
+      "reads the value from a file",
+    ],
   ],
   async run(values, [store, id], context) {
-    const { secrets } = await pathsOf(values, store!, context);
+    const { api, secretsPath } = await connectSecrets(values, store!, context);
     const { scopes, comment } = values;
-    const value = values["new-value"] === true ? await readValue(id!, context) : undefined;
-    const secret = await secrets.api.result<RemoteSecret>("PATCH", `${secrets.path}${at`/${id!}`}`, {
+    const value = values["new-value"] === true ? await readSecretValue(id!, context) : undefined;
+    const secret = await api.result<RemoteSecret>("PATCH", `${secretsPath}${at`/${id!}`}`, {
       json: { value, scopes: scopes?.split(","), comment },
     });
     printResult(context, secret, () => [`Updated the secret ${secret.name}`]);
@@ -167,13 +175,15 @@ read the new value at their next \`get()\`.`,
 
 const secretDuplicate = defineCommand({
   name: "secrets-store secret duplicate",
-  summary: "create a secret with the value of another one",
+  summary: "create a secret with the value of another secret",
   arguments: [storeArgument, secretArgument, nameArgument],
-  options: { ...newOptions, ...storageOptions },
-  examples: [["reelpost secrets-store secret duplicate <store-id> <secret-id> copy", "in the same store"]],
+  options: { ...newSecretOptions, ...storageOptions },
+  examples: [
+    ["reelpost secrets-store secret duplicate <store-id> <secret-id> copy", "creates `copy` in the same store"],
+  ],
   async run(values, [store, id, name], context) {
-    const { secrets } = await pathsOf(values, store!, context);
-    const secret = await secrets.api.result<RemoteSecret>("POST", `${secrets.path}${at`/${id!}`}/duplicate`, {
+    const { api, secretsPath } = await connectSecrets(values, store!, context);
+    const secret = await api.result<RemoteSecret>("POST", `${secretsPath}${at`/${id!}`}/duplicate`, {
       json: newSecret(name!, values),
     });
     printResult(context, secret, () => [`Created the secret ${secret.name}: ${secret.id}`]);
@@ -183,22 +193,24 @@ const secretDuplicate = defineCommand({
 
 const secretDelete = defineCommand({
   name: "secrets-store secret delete",
-  summary: "delete a secret of a store",
+  summary: "delete a secret from a store",
   arguments: [storeArgument, secretArgument],
   options: { ...yesOption, ...storageOptions },
-  examples: [["reelpost secrets-store secret delete <store-id> <secret-id> --yes", "in a script"]],
+  examples: [
+    ["reelpost secrets-store secret delete <store-id> <secret-id> --yes", "deletes without a prompt, for scripts"],
+  ],
   async run({ yes, ...values }, [store, id], context) {
-    const { secrets } = await pathsOf(values, store!, context);
-    await confirm(`Delete the secret ${id}? Workers that use it fail.`, yes, context);
-    await secrets.api.result("DELETE", `${secrets.path}${at`/${id!}`}`);
+    const { api, secretsPath } = await connectSecrets(values, store!, context);
+    await confirm(`Delete the secret ${id}? Workers that use it will fail.`, yes, context);
+    await api.result("DELETE", `${secretsPath}${at`/${id!}`}`);
     printResult(context, { id, deleted: true }, () => [`Deleted the secret ${id}`]);
     return 0;
   },
 });
 
-async function pathsOf(values: Parameters<typeof connectStorage>[0], store: string, context: CommandContext) {
+async function connectSecrets(values: Parameters<typeof connectStorage>[0], store: string, context: CommandContext) {
   const { api, base } = await connectStorage(values, context);
-  return { secrets: { api, path: `${base}/secrets_store/stores${at`/${store}`}/secrets` } };
+  return { api, secretsPath: `${base}/secrets_store/stores${at`/${store}`}/secrets` };
 }
 
 const newSecret = (name: string, values: { scopes: string | undefined; comment: string | undefined }) => ({
@@ -207,10 +219,10 @@ const newSecret = (name: string, values: { scopes: string | undefined; comment: 
   comment: values.comment,
 });
 
-const readValue = async (name: string, context: CommandContext): Promise<string> =>
+const readSecretValue = async (name: string, context: CommandContext): Promise<string> =>
   canAsk(context)
     ? askHidden(`Value of ${name}: `, context)
-    : (await readStdin(context, MAX_VALUE)).toString().replace(/\r?\n$/, "");
+    : (await readStdin(context, MAX_VALUE_BYTES)).toString().replace(/\r?\n$/, "");
 
 const secretFacts = (
   { name, id, scopes, comment, created, modified }: RemoteSecret,

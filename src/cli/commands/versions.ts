@@ -4,7 +4,7 @@ import { at } from "../api/paths.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
-import { createdText, provision } from "../deploy/provision.ts";
+import { describeCreated, provision } from "../deploy/provision.ts";
 import { pendingMigrations } from "../deploy/migrations.ts";
 import { prepare, readForDeploy } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
@@ -108,11 +108,11 @@ const versionsUpload = defineCommand({
     try {
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
-      const { assets, form, size, bindings: configured } = await prepare(project, values, secrets, context);
+      const { assets, form, size, bindings: configuredBindings } = await prepare(project, values, secrets, context);
       if ((await pendingMigrations(connection, project)) !== undefined)
         throw commandErrors.migrationPending({ name: project.name });
       const uploaded = assets && (await uploadAssets(connection, assets));
-      const { bindings, created } = await provision(connection, project, configured, true);
+      const { bindings, createdResources } = await provision(connection, project, configuredBindings, true);
       progress.step(`uploading ${formatSize(size)}`);
       const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>(
         "POST",
@@ -127,7 +127,7 @@ const versionsUpload = defineCommand({
           version_id: version.id,
           number: version.number ?? null,
           size,
-          ...(created.length > 0 && { created }),
+          ...(createdResources.length > 0 && { created: createdResources }),
           bindings: bindings.map(({ name, type }) => ({ name, type })),
         },
         (paint) => [
@@ -135,7 +135,7 @@ const versionsUpload = defineCommand({
           ...facts(
             [
               ["uploaded", formatSize(size)],
-              ["created", createdText(created)],
+              ["created", describeCreated(createdResources)],
               ["version", version.id],
             ],
             paint,

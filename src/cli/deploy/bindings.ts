@@ -65,7 +65,7 @@ function valueOf(shown: ShownBinding): string {
     case "secrets_store_secret":
       return `${binding.secret_name} (store ${binding.store_id})`;
     case "ai":
-      return "the AI server of the platform";
+      return "the server's AI endpoint (workers.ai_url)";
     case "durable_object_namespace":
       return binding.script_name === undefined ? binding.class_name : `${binding.class_name} of ${binding.script_name}`;
     case "ratelimit":

@@ -179,17 +179,17 @@ test("options override the configuration: name, variables, kept variables, the a
   }
 });
 
-test("routes and custom domains are checked before the upload, and set after it", async (t) => {
+test("deploy checks routes and custom domains before the upload, and sets them afterwards", async (t) => {
   const routes = ["a.example/*", { pattern: "a.example", custom_domain: true, zone_name: "a.example" }];
   const cwd = await folderWith(t, files({ routes, tail_consumers: [{ service: "logs" }] }));
-  const empty = { [`PUT ${SCRIPT}/routes`]: { result: [] }, [`PUT ${SCRIPT}/domains/records`]: { result: [] } };
-  const api = await start(t, empty);
+  const emptyReplies = { [`PUT ${SCRIPT}/routes`]: { result: [] }, [`PUT ${SCRIPT}/domains/records`]: { result: [] } };
+  const api = await start(t, emptyReplies);
   const ran = await runCli(["deploy", "--json"], { cwd, api });
   assert.deepEqual([ran.code, ran.json.routes], [0, ["a.example", "a.example/*"]]);
-  const sets = [`PUT ${SCRIPT}/routes`, `PUT ${SCRIPT}/domains/records`];
+  const putCalls = [`PUT ${SCRIPT}/routes`, `PUT ${SCRIPT}/domains/records`];
   assert.deepEqual(
     api.calls().filter((call) => call.startsWith("PUT")),
-    [...sets, `PUT ${SCRIPT}`, ...sets],
+    [...putCalls, `PUT ${SCRIPT}`, ...putCalls],
   );
   assert.deepEqual(
     api.seen
@@ -197,17 +197,17 @@ test("routes and custom domains are checked before the upload, and set after it"
       .map(({ path }) => path.split("?")[1]),
     ["validate=true", "validate=true", undefined, undefined],
   );
-  assert.deepEqual(api.bodies(sets[0]!)[1], [{ pattern: "a.example/*" }]);
-  assert.deepEqual(api.bodies(sets[1]!)[1], { origins: [{ hostname: "a.example", zone_name: "a.example" }] });
-  // A worker with hosts of its own has no other URL by default.
+  assert.deepEqual(api.bodies(putCalls[0]!)[1], [{ pattern: "a.example/*" }]);
+  assert.deepEqual(api.bodies(putCalls[1]!)[1], { origins: [{ hostname: "a.example", zone_name: "a.example" }] });
+  // By default, a worker with routes is disabled on the workers domain.
   assert.deepEqual(api.bodies(`POST ${SCRIPT}/subdomain`), [{ enabled: false }]);
-  const taken = {
+  const conflictReply = {
     status: 409,
     errors: [{ code: 10020, message: "A route with the pattern a.example/* already exists." }],
   };
-  const refusing = await start(t, { ...empty, [`PUT ${SCRIPT}/routes`]: taken });
-  assert.equal((await runCli(["deploy"], { cwd, api: refusing })).code, 1);
-  assert.deepEqual(refusing.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}/routes`]);
+  const conflictApi = await start(t, { ...emptyReplies, [`PUT ${SCRIPT}/routes`]: conflictReply });
+  assert.equal((await runCli(["deploy"], { cwd, api: conflictApi })).code, 1);
+  assert.deepEqual(conflictApi.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}/routes`]);
 });
 
 test("a dry run sends no requests and warns of undeclared names as dev does", async (t) => {
@@ -294,14 +294,14 @@ test("uploads a version of an existing worker without making it live", async (t)
   const ran = await runCli(["versions", "upload", "--json"], { cwd, api });
   assert.deepEqual([ran.code, ran.json.version_id, ran.json.number], [0, VERSION, 7]);
   assert.deepEqual(api.calls(), [`GET ${SCRIPT}/secrets`, `POST ${SCRIPT}/versions`]);
-  const absent = await start(t, { [`GET ${SCRIPT}/secrets`]: ABSENT });
+  const absentApi = await start(t, { [`GET ${SCRIPT}/secrets`]: ABSENT });
   assert.equal(
-    (await runCli(["versions", "upload", "--json"], { cwd, api: absent })).json.error.code,
+    (await runCli(["versions", "upload", "--json"], { cwd, api: absentApi })).json.error.code,
     "E_NEVER_DEPLOYED",
   );
 });
 
-test("sends the migrations that the server has not applied", async (t) => {
+test("deploy sends the migrations that the server has not applied", async (t) => {
   const migrations = [
     { tag: "v1", new_sqlite_classes: ["A"] },
     { tag: "v2", renamed_classes: [{ from: "A", to: "B" }] },
@@ -309,10 +309,10 @@ test("sends the migrations that the server has not applied", async (t) => {
   ];
   const cwd = await folderWith(t, files({ migrations }));
   const service = `GET /accounts/${ACCOUNT}/workers/services/letters`;
-  const shown = (tag?: string): Reply => ({
+  const serviceReply = (tag?: string): Reply => ({
     result: { default_environment: { script: { ...(tag !== undefined && { migration_tag: tag }) } } },
   });
-  const sent = async (reply: Reply) => {
+  const sentMigrations = async (reply: Reply) => {
     const api = await start(t, { [service]: reply });
     const ran = await runCli(["deploy", "--json"], { cwd, api });
     const put = api.seen.find(({ method }) => method === "PUT");
@@ -321,13 +321,13 @@ test("sends the migrations that the server has not applied", async (t) => {
       : JSON.parse((await formOf(put)).get("metadata") as string).migrations;
   };
   const steps = migrations.map(({ tag: _tag, ...step }) => step);
-  const absent: Reply = { status: 404, errors: [{ code: 10090, message: "This service does not exist." }] };
-  assert.deepEqual(await sent(absent), { new_tag: "v3", steps });
-  assert.deepEqual(await sent(shown()), { new_tag: "v3", steps });
-  assert.deepEqual(await sent(shown("v1")), { old_tag: "v1", new_tag: "v3", steps: steps.slice(1) });
-  assert.equal(await sent(shown("v3")), undefined);
-  assert.equal(await sent(shown("v0")), "E_MIGRATION_TAG_MISSING");
-  const api = await start(t, { [service]: shown("v1") });
+  const missingService: Reply = { status: 404, errors: [{ code: 10090, message: "This service does not exist." }] };
+  assert.deepEqual(await sentMigrations(missingService), { new_tag: "v3", steps });
+  assert.deepEqual(await sentMigrations(serviceReply()), { new_tag: "v3", steps });
+  assert.deepEqual(await sentMigrations(serviceReply("v1")), { old_tag: "v1", new_tag: "v3", steps: steps.slice(1) });
+  assert.equal(await sentMigrations(serviceReply("v3")), undefined);
+  assert.equal(await sentMigrations(serviceReply("v0")), "E_MIGRATION_TAG_MISSING");
+  const api = await start(t, { [service]: serviceReply("v1") });
   const version = await runCli(["versions", "upload", "--json"], { cwd, api });
   assert.equal(version.json.error.code, "E_MIGRATION_PENDING");
 });

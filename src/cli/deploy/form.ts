@@ -39,7 +39,7 @@ export function uploadForm(
     ...(project.limits?.cpuMs !== undefined && { limits: { cpu_ms: project.limits.cpuMs } }),
     ...(observability !== undefined && { observability }),
     ...(logpush !== undefined && { logpush }),
-    // Also sent if empty: a tail worker that was removed from the configuration receives nothing.
+    // An empty list is sent too, so that a tail worker removed from the configuration receives nothing more.
     tail_consumers: project.tailConsumers.map((service) => ({ service })),
     ...(message !== undefined && { annotations: { "workers/message": message } }),
   };

@@ -5,26 +5,26 @@ import { commandErrors } from "../errors.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
 /**
- * The entries of `migrations` that the server has not applied yet: those after the worker's tag. Undefined if there are
- * none.
+ * The upload metadata with the entries of `migrations` that the server has not applied yet, which follow the worker's
+ * current tag. Undefined if there are none. Throws migrationTagMissing.
  */
 export async function pendingMigrations(
   { api, base }: Pick<WorkerConnection, "api" | "base">,
-  { name, objectMigrations: all }: Pick<Project, "name" | "objectMigrations">,
+  { name, objectMigrations: migrations }: Pick<Project, "name" | "objectMigrations">,
 ): Promise<object | undefined> {
-  if (all.length === 0) return undefined;
-  const old = await currentTag();
-  const index = all.findIndex(({ tag }) => tag === old);
-  if (old !== undefined && index < 0) throw commandErrors.migrationTagMissing({ name, tag: old });
-  const pending = all.slice(index + 1);
-  if (pending.length === 0) return undefined;
+  if (migrations.length === 0) return undefined;
+  const appliedTag = await readAppliedTag();
+  const index = migrations.findIndex(({ tag }) => tag === appliedTag);
+  if (appliedTag !== undefined && index < 0) throw commandErrors.migrationTagMissing({ name, tag: appliedTag });
+  const pendingSteps = migrations.slice(index + 1);
+  if (pendingSteps.length === 0) return undefined;
   return {
-    ...(old !== undefined && { old_tag: old }),
-    new_tag: pending.at(-1)!.tag,
-    steps: pending.map(({ tag: _tag, ...step }) => step),
+    ...(appliedTag !== undefined && { old_tag: appliedTag }),
+    new_tag: pendingSteps.at(-1)!.tag,
+    steps: pendingSteps.map(({ tag: _tag, ...step }) => step),
   };
 
-  async function currentTag(): Promise<string | undefined> {
+  async function readAppliedTag(): Promise<string | undefined> {
     try {
       const service = await api.result<{ default_environment: { script: { migration_tag?: string } } }>(
         "GET",

@@ -25,10 +25,10 @@ export interface Prepared {
   /** Absent if the project has no assets. */
   assets?: PreparedAssets;
   /**
-   * `assets` is the field of the upload metadata that uploadAssets() returned, `migrations` the one that
-   * pendingMigrations() returned. `complete`: the bindings with all their ids.
+   * Builds the upload form. `assets` and `migrations` are the fields of the upload metadata that uploadAssets() and
+   * pendingMigrations() returned; every binding in `completeBindings` has its id.
    */
-  form(assets: object | undefined, complete: readonly Binding[], migrations?: object): FormData;
+  form(assets: object | undefined, completeBindings: readonly Binding[], migrations?: object): FormData;
   /** Size of the modules in bytes, and of all modules compressed together; size limits apply to the latter. */
   size: number;
   gzip: number;
@@ -83,11 +83,11 @@ export async function prepare(
       build,
       bindings,
       ...(assets !== undefined && { assets }),
-      form: (uploaded, complete, migrations) =>
-        uploadForm(project, build.script, complete, {
+      form: (uploadedAssets, completeBindings, migrations) =>
+        uploadForm(project, build.script, completeBindings, {
           keepVars: values["keep-vars"] === true || project.deploy.keepVars,
           message: values.message,
-          assets: uploaded,
+          assets: uploadedAssets,
           migrations,
         }),
       size: contents.reduce((sum, { length }) => sum + length, 0),

@@ -19,7 +19,7 @@ const files = {
 const NO_WORKER: Reply = { status: 404, errors: [{ code: 10007, message: "This Worker does not exist." }] };
 const NO_BUCKET: Reply = { status: 404, errors: [{ code: 10006, message: "The specified bucket does not exist." }] };
 
-const start = (t: Scope, more: Record<string, Reply>) =>
+const start = (t: Scope, moreReplies: Record<string, Reply>) =>
   startFakeApi(t, {
     [`GET ${SCRIPT}/secrets`]: NO_WORKER,
     [`PUT ${SCRIPT}`]: { result: { deployment_id: "v1", startup_time_ms: 1 } },
@@ -33,7 +33,7 @@ const start = (t: Scope, more: Record<string, Reply>) =>
     [`POST ${BASE}/r2/buckets`]: { result: { name: "letters-my-files" } },
     [`POST ${BASE}/d1/database`]: { result: { uuid: "d1-new" } },
     [`POST ${BASE}/queues`]: { result: { queue_id: "q" } },
-    ...more,
+    ...moreReplies,
   });
 
 const bindingsOf = async (upload: Seen) => {
@@ -43,7 +43,7 @@ const bindingsOf = async (upload: Seen) => {
   return (JSON.parse(form.get("metadata") as string) as { bindings: unknown[] }).bindings;
 };
 
-test("the first deploy creates what has no id, named after the worker and the binding", async (t) => {
+test("the first deploy creates resources without an id, named after the worker and the binding", async (t) => {
   const api = await start(t, {});
   const cwd = await folderWith(t, files);
   const ran = await runCli(["deploy", "--json"], { cwd, api });
@@ -76,7 +76,7 @@ test("the first deploy creates what has no id, named after the worker and the bi
   );
 });
 
-test("a deploy after a failed one uses what that one created", async (t) => {
+test("a deploy that follows a failed one uses the resources that the failed one created", async (t) => {
   const api = await start(t, {
     [`GET ${BASE}/storage/kv/namespaces`]: { result: [{ id: "kv-1", title: "letters-notes" }] },
     [`GET ${BASE}/d1/database`]: {
@@ -99,7 +99,7 @@ test("a deploy after a failed one uses what that one created", async (t) => {
   );
 });
 
-test("a later deploy keeps the resources of the worker, whatever they are named", async (t) => {
+test("a later deploy keeps the worker's resources, regardless of their names", async (t) => {
   const api = await start(t, {
     [`GET ${SCRIPT}/secrets`]: { result: [] },
     [`GET ${SCRIPT}/settings`]: {
@@ -125,8 +125,8 @@ test("a later deploy keeps the resources of the worker, whatever they are named"
   assert.equal(ran.json.created, undefined);
 });
 
-test("a configured bucket that does not exist is created; without permission to look, the server decides", async (t) => {
-  const named = {
+test("a configured bucket that does not exist is created; without permission to read it, its name is sent as configured", async (t) => {
+  const namedBuckets = {
     ...files,
     "wrangler.json": JSON.stringify({
       name: "letters",
@@ -141,7 +141,7 @@ test("a configured bucket that does not exist is created; without permission to 
   const api = await start(t, {
     [`GET ${BASE}/r2/buckets/hidden`]: { status: 403, errors: [{ code: 9109, message: "Unauthorized" }] },
   });
-  const ran = await runCli(["deploy", "--json"], { cwd: await folderWith(t, named), api });
+  const ran = await runCli(["deploy", "--json"], { cwd: await folderWith(t, namedBuckets), api });
   assert.equal(ran.code, 0, ran.stderr);
   assert.deepEqual(api.bodies(`POST ${BASE}/r2/buckets`), [{ name: "letters-my-files" }]);
   assert.equal(ran.json.created.length, 1);

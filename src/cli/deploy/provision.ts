@@ -6,7 +6,7 @@ import { at } from "../api/paths.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 import type { ShownBinding } from "./bindings.ts";
 
-/** A resource that the deploy has created. */
+/** A resource that the deploy created. */
 interface CreatedResource {
   binding: string;
   type: Resource["type"];
@@ -17,13 +17,13 @@ interface CreatedResource {
 type Resource = Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "queue" }>;
 type Connection = Pick<WorkerConnection, "api" | "base" | "script">;
 
-/** One kind of resource. `name` selects it; the id of buckets and queues is their name. */
-interface Kind {
+/** Finds and creates resources of one type by name. The id of a bucket or queue is its name. */
+interface ResourceKind {
   find(connection: Connection, name: string): Promise<string | undefined>;
   create(connection: Connection, name: string): Promise<string>;
 }
 
-const KINDS: Record<Resource["type"], Kind> = {
+const RESOURCE_KINDS: Record<Resource["type"], ResourceKind> = {
   kv_namespace: {
     async find({ api, base }, title) {
       const pages = pagesOf<{ id: string; title: string }>(api, `${base}/storage/kv/namespaces`, {
@@ -73,58 +73,64 @@ const KINDS: Record<Resource["type"], Kind> = {
 };
 
 /**
- * Completes the bindings of an upload: a resource without an id is the one that the worker uses already, else the one
- * with the name from the configuration or derived from the worker and the binding. A missing one is created. The
- * deploy after a failed one finds what that one created.
+ * Adds the missing ids to the bindings of an upload. A binding without an id gets the resource that the worker already
+ * uses. Otherwise it gets the resource with the name from the configuration or with the name derived from the worker
+ * and the binding, which is created if it does not exist. A deploy that follows a failed one finds the resources that
+ * the failed one created.
  */
 export async function provision(
   connection: Connection,
   project: Pick<Project, "name" | "unnamedResources">,
   bindings: readonly Binding[],
   workerExists: boolean,
-): Promise<{ bindings: Binding[]; created: CreatedResource[] }> {
-  const created: CreatedResource[] = [];
-  const missing = bindings.filter(isResource).filter(({ type, name }) => mayBeMissing(type) || unnamed(name));
-  if (missing.length === 0) return { bindings: [...bindings], created };
+): Promise<{ bindings: Binding[]; createdResources: CreatedResource[] }> {
+  const createdResources: CreatedResource[] = [];
+  const incompleteBindings = bindings
+    .filter(isResource)
+    .filter(({ type, name }) => mayBeMissing(type) || unnamedResource(name));
+  if (incompleteBindings.length === 0) return { bindings: [...bindings], createdResources };
   const { derivedName } = await import("../../workers/project/index.ts");
-  const used = workerExists ? await usedResources(connection) : [];
+  const currentBindings = workerExists ? await usedResources(connection) : [];
 
-  function unnamed(binding: string) {
+  function unnamedResource(binding: string) {
     return project.unnamedResources.find((resource) => resource.binding === binding);
   }
 
   async function idFor(binding: Resource): Promise<string> {
     const { type, name } = binding;
-    const resource = unnamed(name);
-    const wanted = resource === undefined ? idOf(binding) : resource.name;
-    const current = used.find((each) => each.type === type && each.name === name);
-    if (current !== undefined && (wanted === undefined || wanted === idOf(current))) return idOf(current);
-    const kind = KINDS[type];
-    const full = wanted ?? derivedName(project.name, name);
-    const found = await kind.find(connection, full).catch((thrown: unknown) => {
-      // The server checks configured names during the upload, whatever the token may list.
-      if (resource === undefined && isForbidden(thrown)) return full;
+    const resource = unnamedResource(name);
+    const configuredName = resource === undefined ? idOf(binding) : resource.name;
+    const currentBinding = currentBindings.find((each) => each.type === type && each.name === name);
+    if (currentBinding !== undefined && (configuredName === undefined || configuredName === idOf(currentBinding)))
+      return idOf(currentBinding);
+    const kind = RESOURCE_KINDS[type];
+    const resourceName = configuredName ?? derivedName(project.name, name);
+    const existingId = await kind.find(connection, resourceName).catch((thrown: unknown) => {
+      // The token may not list the resources: the server checks configured names during the upload.
+      if (resource === undefined && isForbidden(thrown)) return resourceName;
       throw thrown;
     });
-    if (found !== undefined) return found;
-    const id = await kind.create(connection, full);
-    created.push({ binding: name, type, name: full, id });
+    if (existingId !== undefined) return existingId;
+    const id = await kind.create(connection, resourceName);
+    createdResources.push({ binding: name, type, name: resourceName, id });
     return id;
   }
 
-  const complete: Binding[] = [];
-  // One after another: two bindings may name the same resource.
+  const completeBindings: Binding[] = [];
+  // Sequential, because two bindings may refer to the same new resource.
   for (const binding of bindings)
-    complete.push(isResource(binding) && missing.includes(binding) ? withId(binding, await idFor(binding)) : binding);
-  return { bindings: complete, created };
+    completeBindings.push(
+      isResource(binding) && incompleteBindings.includes(binding) ? withId(binding, await idFor(binding)) : binding,
+    );
+  return { bindings: completeBindings, createdResources };
 }
 
-/** A configured id belongs to an existing resource; the name of a bucket or queue may be new. */
+/** True for resources that are configured by name, which may be new. An id refers to an existing resource. */
 const mayBeMissing = (type: Resource["type"]) => type === "r2_bucket" || type === "queue";
 
 const isForbidden = (thrown: unknown) => thrown instanceof UserError && thrown.entry.http === 403;
 
-const isResource = (binding: Binding): binding is Resource => binding.type in KINDS;
+const isResource = (binding: Binding): binding is Resource => binding.type in RESOURCE_KINDS;
 
 async function usedResources({ api, script }: Connection): Promise<Resource[]> {
   const { bindings = [] } = await api.result<{ bindings?: ShownBinding[] }>("GET", `${script}/settings`);
@@ -157,13 +163,13 @@ function withId(resource: Resource, id: string): Resource {
   }
 }
 
-const WORDS: Record<Resource["type"], string> = {
+const RESOURCE_NOUNS: Record<Resource["type"], string> = {
   kv_namespace: "KV namespace",
   r2_bucket: "R2 bucket",
   d1: "D1 database",
   queue: "queue",
 };
 
-/** For the output of a deploy; undefined if nothing was created. */
-export const createdText = (created: readonly CreatedResource[]): string | undefined =>
-  created.length === 0 ? undefined : created.map(({ type, name }) => `${WORDS[type]} ${name}`).join(", ");
+/** The created resources, for the output of a deploy. Undefined if there are none. */
+export const describeCreated = (created: readonly CreatedResource[]): string | undefined =>
+  created.length === 0 ? undefined : created.map(({ type, name }) => `${RESOURCE_NOUNS[type]} ${name}`).join(", ");

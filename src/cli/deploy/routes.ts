@@ -4,16 +4,21 @@ import type { WorkerConnection } from "../worker-of.ts";
 type Connection = Pick<WorkerConnection, "api" | "script">;
 
 /**
- * Checks the routes and custom domains before the upload, so that a rejected deploy changes nothing. Rejects with the
- * API's error, for example if another worker has a route.
+ * Validates the routes and custom domains before the upload, so that a rejected deploy changes nothing. Rejects with
+ * the API's error, for example if a route belongs to another worker.
  */
 export const checkRoutes = (connection: Connection, project: Project): Promise<void> =>
-  send(connection, project, { validate: true });
+  sendRoutes(connection, project, { validate: true });
 
-/** Makes the routes and custom domains those of the configuration; without any, they are left unchanged. */
-export const setRoutes = (connection: Connection, project: Project): Promise<void> => send(connection, project, {});
+/** Replaces the routes and custom domains with those in the configuration. Without `routes`, they are unchanged. */
+export const setRoutes = (connection: Connection, project: Project): Promise<void> =>
+  sendRoutes(connection, project, {});
 
-async function send({ api, script }: Connection, { deploy }: Project, query: { validate?: boolean }): Promise<void> {
+async function sendRoutes(
+  { api, script }: Connection,
+  { deploy }: Project,
+  query: { validate?: boolean },
+): Promise<void> {
   if (deploy.routes === undefined) return;
   const { routes, customDomains } = deploy.routes;
   await api.result("PUT", `${script}/routes`, {
@@ -30,8 +35,8 @@ async function send({ api, script }: Connection, { deploy }: Project, query: { v
   await api.result("PUT", `${script}/domains/records`, { query, json: { origins } });
 }
 
-/** For display: patterns and host names. */
-export const shownRoutes = ({ deploy }: Project): string[] =>
+/** Host names of the custom domains and patterns of the routes, for display. */
+export const routePatterns = ({ deploy }: Project): string[] =>
   deploy.routes === undefined
     ? []
     : [...deploy.routes.customDomains, ...deploy.routes.routes].map(({ pattern }) => pattern);

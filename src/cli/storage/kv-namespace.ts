@@ -16,7 +16,7 @@ export const namespaceOptions = {
   ...storageOptions,
 } as const satisfies Options;
 
-/** For commands on the keys of a namespace. */
+/** Options of commands that read or write keys. */
 export const keyOptions = { ...namespaceOptions, ...localOptions } as const satisfies Options;
 
 interface NamespaceValues extends StorageValues {

@@ -7,7 +7,7 @@ import { commandErrors } from "../errors.ts";
 import { createProgress } from "../progress.ts";
 import type { StorageValues } from "../shared-options.ts";
 
-/** Throws localOptionAlone and localWithServer. */
+/** Rejects combinations of options. Throws localOptionAlone, localWithServer. */
 export function checkLocalOptions(values: StorageValues): void {
   if (values.local !== true) {
     if (values["data-dir"] !== undefined) throw commandErrors.localOptionAlone();
@@ -18,8 +18,8 @@ export function checkLocalOptions(values: StorageValues): void {
 }
 
 /**
- * The storage of `reelpost dev`: through the development server if it runs; otherwise this process opens it until the
- * command ends.
+ * Connects to the storage of `reelpost dev`: through the development server if it is running; otherwise this process
+ * opens the storage until the command ends.
  */
 export async function connectLocalStorage(
   values: StorageValues,
@@ -31,11 +31,11 @@ export async function connectLocalStorage(
     import("../../kernel/settings-read.ts"),
   ]);
   const { settings } = await readSettings({ cwd, env });
-  const configured =
+  const configuredDirectory =
     env.REELPOST_DATA_DIR === undefined
       ? join(target === undefined ? cwd : dirname(target.configFile), ".reelpost")
       : settings.data_dir;
-  const storage = await openLocalStorage({ dataDir: resolve(cwd, values["data-dir"] ?? configured), clock });
+  const storage = await openLocalStorage({ dataDir: resolve(cwd, values["data-dir"] ?? configuredDirectory), clock });
   atEnd(storage.close);
   const { url, token, account } = storage;
   return {

@@ -22,17 +22,17 @@ export function splitObject(path: string): { bucket: string; key: string } {
   return { bucket, key: key! };
 }
 
-/** The connection, and the API path of the object. With `--local`, the bucket may also be named by its binding. */
+/** The connection, and the API path of the object. With `--local`, the bucket may also be specified by its binding. */
 export async function connectObject(
   path: string,
   values: StorageValues,
   context: CommandContext,
-): Promise<ApiConnection & { object: string }> {
+): Promise<ApiConnection & { apiPath: string }> {
   const { bucket, key } = splitObject(path);
   const { target, ...connection } = await connectStorage(values, context);
-  const configured = target?.r2Buckets.find(({ name, binding }) => name === bucket || binding === bucket);
-  const name = values.local === true ? (configured?.localId ?? bucket) : bucket;
-  return { ...connection, object: `${connection.base}/r2/buckets${at`/${name}`}/objects/${objectPath(key)}` };
+  const configuredBucket = target?.r2Buckets.find(({ name, binding }) => name === bucket || binding === bucket);
+  const bucketId = values.local === true ? (configuredBucket?.localId ?? bucket) : bucket;
+  return { ...connection, apiPath: `${connection.base}/r2/buckets${at`/${bucketId}`}/objects/${objectPath(key)}` };
 }
 
 /** Keys are untrusted: only a plain name may become a file name without being requested. */

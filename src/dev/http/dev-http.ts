@@ -16,9 +16,9 @@ interface Options {
   unavailable: (worker: string) => string | undefined;
   /** Handles requests under the video path. Resolves with false for other paths. */
   video: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
-  /** Handles requests under the path of the S3 API. */
+  /** Handles requests to the S3 API. */
   s3: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Handles requests under the storage path, without that prefix. */
+  /** Handles requests to the storage API, whose prefix has been removed from the URL. */
   storage: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Fields of the health response besides `status`. */
   health: () => Record<string, unknown>;
@@ -41,13 +41,13 @@ const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 /** Prefix of `/<video>/…` and `/upload/…`; all other paths belong to the worker. */
 export const VIDEO_PREFIX = "/cdn-cgi/stream/";
 
-/** The S3 endpoint of the R2 buckets. */
+/** Path of the S3 endpoint of the R2 buckets. */
 export const S3_PREFIX = "/cdn-cgi/s3/";
 
-/** Some clients omit the slash at the end of the endpoint. */
+/** Some clients omit the trailing slash of the endpoint. */
 const isS3 = (url: string) => url.startsWith(S3_PREFIX) || /^\/cdn-cgi\/s3(?:\?|$)/.test(url);
 
-/** Prefix of the storage API, which the command line uses. */
+/** Path prefix of the storage API, which the command line uses. */
 export const STORAGE_PREFIX = "/cdn-cgi/reelpost/storage";
 
 /** Paths of a video page in older and newer versions of the hosted platform's local simulator. */

@@ -1,42 +1,44 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-/** Which files were run on which database. */
+/** Records which files were run on which database. */
 interface SeedRecord {
   has(database: string, digest: string): boolean;
-  /** Returns when the record is on disk. */
+  /** Returns once the record is on disk. */
   add(database: string, digest: string): void;
 }
 
-/** Older entries are dropped. */
+/** Maximum number of entries; the oldest ones are dropped. */
 const MAX_ENTRIES = 1000;
 
-/** The record is a file in the data directory: deleting the directory deletes the databases and the record. */
+/** Opens the record, a file in the data directory: deleting the directory deletes both the databases and the record. */
 export function openSeedRecord(directory: string): SeedRecord {
   const file = join(directory, "seeds.json");
-  let entries = read(file);
+  let entries = readEntries(file);
   const entryOf = (database: string, digest: string) => `${digest} ${database}`;
   return {
     has: (database, digest) => entries.includes(entryOf(database, digest)),
     add(database, digest) {
       const entry = entryOf(database, digest);
       entries = [...entries.filter((each) => each !== entry), entry].slice(-MAX_ENTRIES);
-      write(file, JSON.stringify(entries));
+      writeDurably(file, JSON.stringify(entries));
     },
   };
 }
 
-function read(file: string): string[] {
+function readEntries(file: string): string[] {
   try {
-    const parsed = JSON.parse(readFileSync(file, "utf8")) as unknown;
-    return Array.isArray(parsed) ? parsed.filter((entry) => typeof entry === "string").slice(-MAX_ENTRIES) : [];
+    const parsedEntries = JSON.parse(readFileSync(file, "utf8")) as unknown;
+    return Array.isArray(parsedEntries)
+      ? parsedEntries.filter((entry) => typeof entry === "string").slice(-MAX_ENTRIES)
+      : [];
   } catch {
-    // Absent or damaged: the files are run again.
+    // The record is missing or damaged: the files run again.
     return [];
   }
 }
 
-function write(file: string, text: string): void {
+function writeDurably(file: string, text: string): void {
   const fd = openSync(`${file}.new`, "w", 0o600);
   try {
     writeSync(fd, text);

@@ -16,9 +16,9 @@ async function setUp(t: TestContext, bindings: Binding[] = [d1("DB", "letters")]
     await databases.close();
     await rm(folder, { recursive: true });
   });
-  const seed = async (...given: string[]) => {
+  const seed = async (...seedTexts: string[]) => {
     const events: DevEvent[] = [];
-    await runSeeds(given, {
+    await runSeeds(seedTexts, {
       databases,
       workers: [{ bindings }],
       cwd: folder,
@@ -33,7 +33,7 @@ async function setUp(t: TestContext, bindings: Binding[] = [d1("DB", "letters")]
   return { folder, databases, seed, write, rows };
 }
 
-test("a file is run once per content, and again on a database that was deleted", async (t) => {
+test("a file runs once per version of its content, and again after its database is deleted", async (t) => {
   const { databases, seed, write, rows } = await setUp(t);
   await write("seed.sql", "CREATE TABLE IF NOT EXISTS t (a); INSERT INTO t VALUES (1);");
   assert.deepEqual(await seed("seed.sql"), ["Ran seed.sql on DB: 2 statements"]);
@@ -49,7 +49,7 @@ test("a file is run once per content, and again on a database that was deleted",
   assert.deepEqual(await rows(), [1]);
 });
 
-test("a run whose record was lost is not repeated", async (t) => {
+test("a file is not run again if only its record is lost", async (t) => {
   const { folder, seed, write, rows } = await setUp(t);
   await write("seed.sql", "CREATE TABLE IF NOT EXISTS t (a); INSERT INTO t VALUES (1);");
   await seed("seed.sql");
@@ -58,7 +58,7 @@ test("a run whose record was lost is not repeated", async (t) => {
   assert.deepEqual(await rows(), [1]);
 });
 
-test("several databases are selected by their bindings", async (t) => {
+test("the binding selects one of several databases", async (t) => {
   const { seed, write, rows } = await setUp(t, [d1("DB", "letters"), d1("OTHER", "other"), d1("SAME", "letters")]);
   await write("a.sql", "CREATE TABLE t (a); INSERT INTO t VALUES ('a')");
   await write("b.sql", "CREATE TABLE t (a); INSERT INTO t VALUES ('b')");
@@ -68,7 +68,7 @@ test("several databases are selected by their bindings", async (t) => {
   await assert.rejects(seed("NOPE=a.sql"), /NOPE/);
 });
 
-test("a failure leaves nothing in the database and names the file, the binding and the statement", async (t) => {
+test("a failed file leaves the database unchanged, and the error contains the file, the binding and the statement", async (t) => {
   const { seed, write, databases } = await setUp(t);
   await write("seed.sql", "CREATE TABLE t (a); INSERT INTO missing VALUES (1);");
   await assert.rejects(seed("seed.sql"), /seed\.sql on DB: no such table: missing.*statement 2, line 1/);
@@ -77,13 +77,13 @@ test("a failure leaves nothing in the database and names the file, the binding a
   await assert.rejects(seed("none.sql"), /none\.sql: there is no such file/);
 });
 
-test("a worker without a database is reported", async (t) => {
+test("a seed is rejected if no worker has a database", async (t) => {
   const { seed, write } = await setUp(t, []);
   await write("seed.sql", "SELECT 1");
   await assert.rejects(seed("seed.sql"), { kind: "seedWithoutDatabase" });
 });
 
-test("a file whose name contains = is given as a path", () => {
+test("a file whose name contains = is specified as a path", () => {
   assert.deepEqual(parseSeed("./a=b.sql"), { binding: undefined, file: "./a=b.sql" });
   assert.deepEqual(parseSeed("DB=./a=b.sql"), { binding: "DB", file: "./a=b.sql" });
 });

@@ -10,13 +10,13 @@ import { openSeedRecord } from "./seed-record.ts";
 
 /** A SQL file to run on a database. */
 interface Seed {
-  /** Undefined: the only database. */
+  /** Undefined selects the only database. */
   binding: string | undefined;
-  /** As given, relative to the working directory. */
+  /** Path as specified on the command line, relative to the working directory. */
   file: string;
 }
 
-/** `FILE`, or `BINDING=FILE`. A file with such a name is written as `./NAME=FILE`. */
+/** Parses `FILE` or `BINDING=FILE`. A file whose name contains `=` is specified as `./NAME=FILE`. */
 export function parseSeed(text: string): Seed {
   const [, binding, file] = /^([A-Za-z_$][\w$]*)=(.+)$/s.exec(text) ?? [];
   return binding === undefined ? { binding, file: text } : { binding, file: file! };
@@ -32,20 +32,21 @@ interface SeedDeps {
 }
 
 /**
- * Runs each file, given as for `parseSeed`, on its database, completely or not at all, unless the same content was run on it before. A database
- * that was deleted meanwhile is filled again. Throws UserErrors of `devErrors`.
+ * Runs each file on its database, completely or not at all, unless the same content was already run on it. A database
+ * that was deleted in the meantime is filled again. `parseSeed` parses each of the texts. Throws UserErrors of
+ * `devErrors`.
  */
 export async function runSeeds(
-  given: readonly string[],
+  seedTexts: readonly string[],
   { databases, workers, cwd, dataDir, report }: SeedDeps,
 ): Promise<void> {
-  if (given.length === 0) return;
-  const seeds = given.map(parseSeed);
+  if (seedTexts.length === 0) return;
+  const seeds = seedTexts.map(parseSeed);
   const record = openSeedRecord(dataDir);
-  const chosen = seeds.map((seed) => ({ ...seed, database: databaseOf(seed, workers) }));
-  for (const { file, database } of chosen) {
+  const selectedSeeds = seeds.map((seed) => ({ ...seed, database: databaseOf(seed, workers) }));
+  for (const { file, database } of selectedSeeds) {
     const path = resolve(cwd, file);
-    const { size, digest } = await describe(path, file, databases.limits.importBytes);
+    const { size, digest } = await readSeedFile(path, file, databases.limits.importBytes);
     if ((await databases.size(database.id)) > 0 && record.has(database.id, digest)) {
       report({ event: "notice", text: `${file} was already run on ${database.name}` });
       continue;
@@ -56,28 +57,28 @@ export async function runSeeds(
         throw devErrors.seedFailed({ file, binding: database.name, reason: messageOf(cause) }, { cause });
       });
     record.add(database.id, digest);
-    const count = `${statements} statement${statements === 1 ? "" : "s"}`;
-    report({ event: "notice", text: `Ran ${file} on ${database.name}: ${count}` });
+    const statementCount = `${statements} statement${statements === 1 ? "" : "s"}`;
+    report({ event: "notice", text: `Ran ${file} on ${database.name}: ${statementCount}` });
   }
 }
 
 type DatabaseBinding = Extract<Binding, { type: "d1" }>;
 
 function databaseOf({ binding, file }: Seed, workers: SeedDeps["workers"]): DatabaseBinding {
-  const all = workers.flatMap(({ bindings }) => bindings.filter((each) => each.type === "d1"));
-  const names = [...new Set(all.map(({ name }) => name))].join(", ") || "none";
+  const databaseBindings = workers.flatMap(({ bindings }) => bindings.filter((each) => each.type === "d1"));
+  const names = [...new Set(databaseBindings.map(({ name }) => name))].join(", ") || "none";
   if (binding !== undefined) {
-    const found = all.find(({ name }) => name === binding);
-    if (found === undefined) throw devErrors.seedBindingUnknown({ binding, file, names });
-    return found;
+    const selectedBinding = databaseBindings.find(({ name }) => name === binding);
+    if (selectedBinding === undefined) throw devErrors.seedBindingUnknown({ binding, file, names });
+    return selectedBinding;
   }
-  const [only] = all;
-  if (only === undefined) throw devErrors.seedWithoutDatabase({ file });
-  if (all.some(({ id }) => id !== only.id)) throw devErrors.seedAmbiguous({ file, names });
-  return only;
+  const [onlyDatabase] = databaseBindings;
+  if (onlyDatabase === undefined) throw devErrors.seedWithoutDatabase({ file });
+  if (databaseBindings.some(({ id }) => id !== onlyDatabase.id)) throw devErrors.seedAmbiguous({ file, names });
+  return onlyDatabase;
 }
 
-async function describe(path: string, file: string, maxBytes: number): Promise<{ size: number; digest: string }> {
+async function readSeedFile(path: string, file: string, maxBytes: number): Promise<{ size: number; digest: string }> {
   try {
     const { size } = await stat(path);
     if (size > maxBytes)
@@ -87,10 +88,10 @@ async function describe(path: string, file: string, maxBytes: number): Promise<{
     return { size, digest: hash.digest("hex") };
   } catch (cause) {
     if (cause instanceof UserError) throw cause;
-    const absent = (cause as NodeJS.ErrnoException).code === "ENOENT";
-    throw devErrors.seedUnreadable({ file, reason: absent ? "there is no such file" : messageOf(cause) }, { cause });
+    const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    throw devErrors.seedUnreadable({ file, reason: isMissing ? "there is no such file" : messageOf(cause) }, { cause });
   }
 }
 
-/** Written into the database with the rows: a run whose record was lost in a crash is not repeated. */
+/** A mark stored in the database with the rows: even if a crash loses the record, the file does not run again. */
 const markOf = (digest: string) => Number.parseInt(digest.slice(0, 8), 16) & 0x7fff_ffff || 1;

@@ -108,7 +108,7 @@ function resourceOf(binding: Binding): string {
     case "secrets_store_secret":
       return binding.secret_name;
     case "ai":
-      return "the server in workers.ai_url";
+      return "the AI server in workers.ai_url";
     case "durable_object_namespace":
       return binding.script_name === undefined ? binding.class_name : `${binding.class_name} of ${binding.script_name}`;
     case "ratelimit":

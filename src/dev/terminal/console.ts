@@ -127,13 +127,16 @@ function createRenderer(
 
   function queue(event: QueueEvent): string {
     const { queue: name, batchSize } = event;
-    return batchLines(event, `${paint("bold", "queue")} ${oneLine(name)} ${counted(batchSize, "message")}`);
+    return batchLines(event, `${paint("bold", "queue")} ${oneLine(name)} ${formatCount(batchSize, "message")}`);
   }
 
   function tail(event: TailEvent): string {
     const { consumed } = event;
     const names = [...new Set(consumed)].join(", ");
-    return batchLines(event, `${paint("bold", "tail")} ${oneLine(names)} ${counted(consumed.length, "invocation")}`);
+    return batchLines(
+      event,
+      `${paint("bold", "tail")} ${oneLine(names)} ${formatCount(consumed.length, "invocation")}`,
+    );
   }
 
   function batchLines(event: QueueEvent | TailEvent, head: string): string {
@@ -194,7 +197,7 @@ function createRenderer(
 const REPORT = /^\S[^\n]*?: warning: /;
 const REPORT_WORD = /^(\S.*?: )warning(?=: )/gm;
 
-const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
+const formatCount = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 const block = (text: string) => (text.includes("\n") ? `\n  ${indent(text, "  ")}` : `  ${text}`);
 

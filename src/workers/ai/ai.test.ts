@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { aiAnswer, aiErrorText } from "./answer.ts";
-import { aiRequest } from "./request.ts";
+import { toAiResponse, aiErrorText } from "./response.ts";
+import { toAiRequest } from "./request.ts";
 import { aiStream } from "./stream.ts";
 
 describe("the inputs of env.AI.run()", () => {
-  test("for text generation become a chat completion", () => {
-    assert.deepEqual(aiRequest("@cf/m", "m", { prompt: "hi", temperature: 0.5, raw: true }), {
+  test("for text generation are converted to a chat completion request", () => {
+    assert.deepEqual(toAiRequest("@cf/m", "m", { prompt: "hi", temperature: 0.5, raw: true }), {
       task: "text-generation",
       path: "/chat/completions",
       stream: false,
       body: { model: "m", messages: [{ role: "user", content: "hi" }], max_tokens: 256, temperature: 0.5 },
     });
     const messages = [{ role: "system", content: "s" }];
-    const { body, stream } = aiRequest("m", "m", { messages, stream: true, max_tokens: 9 });
+    const { body, stream } = toAiRequest("m", "m", { messages, stream: true, max_tokens: 9 });
     assert.equal(stream, true);
     assert.deepEqual(body, {
       model: "m",
@@ -24,24 +24,25 @@ describe("the inputs of env.AI.run()", () => {
     });
   });
 
-  test("with only text become embeddings", () => {
-    for (const text of ["a", ["a"]]) assert.deepEqual(aiRequest("m", "m", { text }).body, { model: "m", input: ["a"] });
+  test("with only `text` are converted to an embeddings request", () => {
+    for (const text of ["a", ["a"]])
+      assert.deepEqual(toAiRequest("m", "m", { text }).body, { model: "m", input: ["a"] });
   });
 
-  test("that are invalid, or of another task, are rejected", () => {
+  test("are rejected if they are invalid or belong to an unsupported task", () => {
     for (const inputs of [undefined, null, "text", [], { prompt: 1 }, { messages: [] }, { prompt: "a", stream: "yes" }])
-      assert.throws(() => aiRequest("m", "m", inputs), { code: 5006 }, JSON.stringify(inputs));
+      assert.throws(() => toAiRequest("m", "m", inputs), { code: 5006 }, JSON.stringify(inputs));
     for (const text of [1, [], ["a", 2], Array.from({ length: 101 }, () => "a")])
-      assert.throws(() => aiRequest("m", "m", { text }), { code: 5006 });
+      assert.throws(() => toAiRequest("m", "m", { text }), { code: 5006 });
     for (const inputs of [{}, { text: "a", source_lang: "en" }, { image: [1] }, { audio: [] }])
-      assert.throws(() => aiRequest("m", "m", inputs), { code: 5007 }, JSON.stringify(inputs));
+      assert.throws(() => toAiRequest("m", "m", inputs), { code: 5007 }, JSON.stringify(inputs));
   });
 });
 
-describe("the response of an AI server", () => {
-  test("of text generation has the text, tool calls and the usage", () => {
+describe("the response of the AI server", () => {
+  test("for text generation is converted with its text, tool calls and usage", () => {
     const usage = { total_tokens: 3 };
-    assert.deepEqual(aiAnswer("text-generation", { choices: [{ message: { content: "hi" } }], usage }), {
+    assert.deepEqual(toAiResponse("text-generation", { choices: [{ message: { content: "hi" } }], usage }), {
       response: "hi",
       usage,
     });
@@ -49,7 +50,7 @@ describe("the response of an AI server", () => {
       { id: "1", function: { name: "f", arguments: '{"a":1}' } },
       { function: { name: "g", arguments: "{" } },
     ];
-    assert.deepEqual(aiAnswer("text-generation", { choices: [{ message: { content: null, tool_calls } }] }), {
+    assert.deepEqual(toAiResponse("text-generation", { choices: [{ message: { content: null, tool_calls } }] }), {
       response: null,
       tool_calls: [
         { id: "1", name: "f", arguments: { a: 1 } },
@@ -58,7 +59,7 @@ describe("the response of an AI server", () => {
     });
   });
 
-  test("of embeddings has the vectors in the order of the texts", () => {
+  test("for embeddings is converted to vectors in the order of the texts", () => {
     const data = [
       { index: 1, embedding: [3, 4] },
       { index: 0, embedding: [1, 2] },
@@ -67,18 +68,18 @@ describe("the response of an AI server", () => {
       [1, 2],
       [3, 4],
     ];
-    assert.deepEqual(aiAnswer("embeddings", { data }), { shape: [2, 2], data: expected });
+    assert.deepEqual(toAiResponse("embeddings", { data }), { shape: [2, 2], data: expected });
   });
 
-  test("of another form is recognized", () => {
+  test("is rejected if it has an unexpected format, and errors contain its message", () => {
     for (const body of [undefined, null, "x", {}, { choices: [] }])
-      for (const task of ["embeddings", "text-generation"] as const) assert.equal(aiAnswer(task, body), undefined);
+      for (const task of ["embeddings", "text-generation"] as const) assert.equal(toAiResponse(task, body), undefined);
     assert.equal(aiErrorText({ error: { message: "no model" } }, 404), "no model");
     assert.equal(aiErrorText({ error: "no model" }, 404), "no model");
     assert.equal(aiErrorText("<html>", 502), "the AI server responded with status 502");
   });
 
-  test("that is streamed is converted, however it is divided into chunks", async () => {
+  test("is converted while it is streamed, regardless of chunk boundaries", async () => {
     const event = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\r\n\r\n`;
     const bytes = new TextEncoder().encode(
       `: comment\n\n${event("é")}${event("b")}data: {"choices":[],"usage":{"total_tokens":3}}\n\ndata: {oops\n\ndata: [DONE]\n\nignored`,

@@ -7,7 +7,7 @@ import type { Invocation, WorkerRuntime } from "../runtime/port.ts";
 import { noServices, scriptOf, startRuntime } from "../runtime/runtime.testing.ts";
 import { createAiService } from "./index.ts";
 
-/** Runs the code in the cron expression, and logs its result. */
+/** Runs the code with the AI binding when a cron trigger fires, and logs the result. */
 const WORKER = (code: string) => `
 const CALLS = { run: async (AI) => { ${code} } };
 export default {
@@ -18,15 +18,15 @@ export default {
 
 describe("an AI binding", () => {
   let runtime: WorkerRuntime;
-  let without: WorkerRuntime;
+  let runtimeWithoutAi: WorkerRuntime;
   const records: Invocation[] = [];
-  const seen: { path: string; key: string | undefined; body: Record<string, unknown> }[] = [];
-  const ends: (() => unknown)[] = [];
+  const upstreamRequests: { path: string; key: string | undefined; body: Record<string, unknown> }[] = [];
+  const cleanups: (() => unknown)[] = [];
   before(async () => {
     const server = createServer((request: IncomingMessage, response) => {
       void json(request).then((sent) => {
         const body = sent as Record<string, unknown>;
-        seen.push({ path: request.url!, key: request.headers.authorization, body });
+        upstreamRequests.push({ path: request.url!, key: request.headers.authorization, body });
         if (body["model"] === "absent")
           return void response.writeHead(404).end('{"error":{"message":"no such model"}}');
         if (body["model"] === "broken") return void response.socket!.destroy();
@@ -43,16 +43,18 @@ describe("an AI binding", () => {
       log: silentLog,
     });
     runtime = startRuntime({ services: { ...noServices, ai } });
-    without = startRuntime({ services: { ...noServices, ai: createAiService({ server: undefined, log: silentLog }) } });
-    for (const each of [runtime, without]) each.onInvocation((record) => void records.push(record));
-    ends.push(
+    runtimeWithoutAi = startRuntime({
+      services: { ...noServices, ai: createAiService({ server: undefined, log: silentLog }) },
+    });
+    for (const each of [runtime, runtimeWithoutAi]) each.onInvocation((record) => void records.push(record));
+    cleanups.push(
       () => (server.closeAllConnections(), server.close()),
       () => runtime.close(),
-      () => without.close(),
+      () => runtimeWithoutAi.close(),
     );
   });
   after(async () => {
-    for (const end of ends.reverse()) await end();
+    for (const end of cleanups.reverse()) await end();
   });
 
   async function run(code: string, on = runtime): Promise<unknown> {
@@ -63,7 +65,7 @@ describe("an AI binding", () => {
 
   it("generates text with the configured model and key", async () => {
     assert.deepEqual(await run(`return AI.run("@cf/llama", { prompt: "hi" });`), { response: "hello" });
-    const { path, key, body } = seen.at(-1)!;
+    const { path, key, body } = upstreamRequests.at(-1)!;
     assert.deepEqual([path, key, body["model"]], ["/v1/chat/completions", "Bearer k", "llama"]);
   });
 
@@ -72,19 +74,19 @@ describe("an AI binding", () => {
     assert.equal(text, 'data: {"response":"he"}\n\ndata: {"response":"llo"}\n\ndata: [DONE]\n\n');
   });
 
-  it("creates embeddings, and returns the response itself on request", async () => {
+  it("creates embeddings, and returns the Response object on request", async () => {
     assert.deepEqual(await run(`return AI.run("e", { text: "a" });`), { shape: [1, 2], data: [[1, 2]] });
     const raw = `const response = await AI.run("e", { text: "a" }, { returnRawResponse: true }); return [response.status, await response.json()];`;
     assert.deepEqual(await run(raw), [200, { shape: [1, 2], data: [[1, 2]] }]);
   });
 
-  it("throws the errors of the server, and of unsupported calls", async () => {
+  it("throws the errors of the AI server, and errors for unsupported calls", async () => {
     assert.deepEqual(await run(`return AI.run("absent", { prompt: "a" });`), [
       "InferenceUpstreamError",
       "5021: absent: no such model",
     ]);
     for (const [code, message] of [
-      [`return AI.run("broken", { prompt: "a" });`, /^5022: The AI server cannot be reached/],
+      [`return AI.run("broken", { prompt: "a" });`, /^5022: The request to the AI server failed/],
       [`return AI.run("m", { image: [1] });`, /^5007: The inputs \["image"\] of m belong to a task/],
       [`return AI.run("m", { prompt: "a" }, { gateway: { id: "g" } });`, /option gateway of run\(\) is not supported/],
       [`return AI.toMarkdown([]);`, /env\.AI\.toMarkdown\(\) is not supported by this server/],
@@ -92,7 +94,7 @@ describe("an AI binding", () => {
       assert.match(((await run(code)) as string[])[1]!, message);
   });
 
-  it("is undefined without a server", async () => {
-    assert.equal(await run("", without), "undefined");
+  it("is undefined if no AI server is configured", async () => {
+    assert.equal(await run("", runtimeWithoutAi), "undefined");
   });
 });

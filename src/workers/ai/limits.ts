@@ -1,12 +1,12 @@
 export const aiLimits = {
-  /** The inputs of a call as JSON, and a response that is not streamed. */
+  /** Maximum size of the inputs of a call as JSON, and of a response that is not streamed. */
   bodyBytes: 10 * 1024 * 1024,
-  /** One event of a streamed response. */
+  /** Maximum size of one event in a streamed response. */
   eventBytes: 1024 * 1024,
-  /** Concurrent calls of all workers of a process. */
-  calls: 100,
-  /** Texts of one embedding call. */
-  texts: 100,
-  /** Milliseconds until the server responds, and between two parts of a streamed response. */
+  /** Maximum number of concurrent calls per server process. */
+  concurrentCalls: 100,
+  /** Maximum number of texts per embeddings call. */
+  textsPerCall: 100,
+  /** Maximum time until the AI server responds, and between two chunks of a streamed response. */
   responseMs: 120_000,
 };

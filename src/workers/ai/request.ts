@@ -1,19 +1,19 @@
 import { aiErrors } from "./errors.ts";
 import { aiLimits } from "./limits.ts";
 
-/** A call of `env.AI.run()` as a request to an OpenAI-compatible server. */
+/** A call to `env.AI.run()`, converted to a request to an OpenAI-compatible server. */
 export interface AiRequest {
   task: "text-generation" | "embeddings";
-  /** Relative to the URL of the server. */
+  /** Relative to the base URL of the server. */
   path: "/chat/completions" | "/embeddings";
   body: Record<string, unknown>;
   stream: boolean;
 }
 
-type Inputs = Record<string, unknown>;
+type AiInputs = Record<string, unknown>;
 
-/** Fields with the same meaning on both sides. */
-const SHARED = [
+/** Input fields that have the same name and meaning on the server. */
+const SHARED_FIELDS = [
   "temperature",
   "top_p",
   "top_k",
@@ -25,32 +25,33 @@ const SHARED = [
   "tools",
   "tool_choice",
 ];
-/** The published default of text generation. */
-const MAX_TOKENS = 256;
+/** The documented default for text generation. */
+const DEFAULT_MAX_TOKENS = 256;
 
 /**
- * `model`: as the server names it. Throws badInputs, unsupportedTask.
+ * `name` is the model's name in the worker, `model` its name on the AI server. Throws badInputs, unsupportedTask.
  * https://developers.cloudflare.com/workers-ai/configuration/bindings/
  */
-export function aiRequest(name: string, model: string, inputs: unknown): AiRequest {
-  const bad = (reason: string, fix: string) => aiErrors.badInputs({ model: name, reason, fix });
+export function toAiRequest(name: string, model: string, inputs: unknown): AiRequest {
+  const badInputs = (reason: string, fix: string) => aiErrors.badInputs({ model: name, reason, fix });
   if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs))
-    throw bad("they are not an object", 'Pass an object such as { prompt: "…" }.');
-  const given = inputs as Inputs;
-  if (given["messages"] !== undefined || given["prompt"] !== undefined) return generation(model, given, bad);
-  const { text, pooling: _pooling, ...more } = given;
-  if (text !== undefined && Object.keys(more).length === 0) return embeddings(model, text, bad);
-  throw aiErrors.unsupportedTask({ model: name, fields: JSON.stringify(Object.keys(given).slice(0, 20)) });
+    throw badInputs("they are not an object", 'Pass an object such as { prompt: "…" }.');
+  const inputFields = inputs as AiInputs;
+  if (inputFields["messages"] !== undefined || inputFields["prompt"] !== undefined)
+    return textGenerationRequest(model, inputFields, badInputs);
+  const { text, pooling: _pooling, ...otherFields } = inputFields;
+  if (text !== undefined && Object.keys(otherFields).length === 0) return embeddingsRequest(model, text, badInputs);
+  throw aiErrors.unsupportedTask({ model: name, fields: JSON.stringify(Object.keys(inputFields).slice(0, 20)) });
 }
 
-type Refuse = (reason: string, fix: string) => Error;
+type CreateInputError = (reason: string, fix: string) => Error;
 
-function generation(model: string, inputs: Inputs, bad: Refuse): AiRequest {
-  const { messages, prompt, stream = false, max_tokens = MAX_TOKENS } = inputs;
+function textGenerationRequest(model: string, inputs: AiInputs, badInputs: CreateInputError): AiRequest {
+  const { messages, prompt, stream = false, max_tokens = DEFAULT_MAX_TOKENS } = inputs;
   if (messages !== undefined && (!Array.isArray(messages) || messages.length === 0))
-    throw bad("messages is not a list", 'Pass [{ role: "user", content: "…" }].');
-  if (messages === undefined && typeof prompt !== "string") throw bad("prompt is not a string", "Pass a string.");
-  if (typeof stream !== "boolean") throw bad("stream is not a boolean", "Pass true or false.");
+    throw badInputs("messages is not a list", 'Pass [{ role: "user", content: "…" }].');
+  if (messages === undefined && typeof prompt !== "string") throw badInputs("prompt is not a string", "Pass a string.");
+  if (typeof stream !== "boolean") throw badInputs("stream is not a boolean", "Pass true or false.");
   return {
     task: "text-generation",
     path: "/chat/completions",
@@ -59,17 +60,19 @@ function generation(model: string, inputs: Inputs, bad: Refuse): AiRequest {
       model,
       messages: messages ?? [{ role: "user", content: prompt }],
       max_tokens,
-      ...Object.fromEntries(SHARED.flatMap((field) => (inputs[field] === undefined ? [] : [[field, inputs[field]]]))),
+      ...Object.fromEntries(
+        SHARED_FIELDS.flatMap((field) => (inputs[field] === undefined ? [] : [[field, inputs[field]]])),
+      ),
       ...(stream && { stream, stream_options: { include_usage: true } }),
     },
   };
 }
 
-function embeddings(model: string, text: unknown, bad: Refuse): AiRequest {
+function embeddingsRequest(model: string, text: unknown, badInputs: CreateInputError): AiRequest {
   const texts = Array.isArray(text) ? text : [text];
   if (texts.length === 0 || !texts.every((each) => typeof each === "string"))
-    throw bad("text is not a string or a list of strings", "Pass a string, or several in a list.");
-  if (texts.length > aiLimits.texts)
-    throw bad(`text has ${texts.length} entries`, `Pass at most ${aiLimits.texts} in one call.`);
+    throw badInputs("text is not a string or a list of strings", "Pass a string or a list of strings.");
+  if (texts.length > aiLimits.textsPerCall)
+    throw badInputs(`text has ${texts.length} entries`, `Pass at most ${aiLimits.textsPerCall} texts per call.`);
   return { task: "embeddings", path: "/embeddings", stream: false, body: { model, input: texts } };
 }

@@ -4,7 +4,7 @@ import type { Settings } from "../../kernel/settings.ts";
 import { aiErrors } from "./errors.ts";
 import type { AiServer } from "./service.ts";
 
-/** The AI server of the settings; undefined if there is none. Throws badKeyFile. */
+/** The AI server in the settings. Undefined if none is configured. Throws badKeyFile. */
 export function aiServerOf({ workers }: Pick<Settings, "workers">): AiServer | undefined {
   const { ai_url: url, ai_key: key, ai_key_file: file, ai_models: models } = workers;
   if (url === "") return undefined;
@@ -13,8 +13,8 @@ export function aiServerOf({ workers }: Pick<Settings, "workers">): AiServer | u
     key: file === "" ? key : readKey(file),
     models: new Map(
       models.map((entry) => {
-        const at = entry.indexOf("=");
-        return [entry.slice(0, at), entry.slice(at + 1)];
+        const separator = entry.indexOf("=");
+        return [entry.slice(0, separator), entry.slice(separator + 1)];
       }),
     ),
   };

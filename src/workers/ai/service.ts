@@ -3,49 +3,49 @@ import type { ServerResponse } from "node:http";
 import { messageOf, UserError, type Log } from "../../kernel/index.ts";
 import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
-import { aiAnswer, aiErrorText } from "./answer.ts";
+import { toAiResponse, aiErrorText } from "./response.ts";
 import { aiErrors } from "./errors.ts";
 import { aiLimits } from "./limits.ts";
-import { aiRequest, type AiRequest } from "./request.ts";
+import { toAiRequest, type AiRequest } from "./request.ts";
 import { aiStream } from "./stream.ts";
 
 /** An OpenAI-compatible server that the operator has configured. */
 export interface AiServer {
-  /** Such as `http://127.0.0.1:11434/v1`, without a trailing slash. */
+  /** Base URL without a trailing slash, such as `http://127.0.0.1:11434/v1`. */
   url: string;
-  /** Sent as a bearer token; "" for none. */
+  /** API key, sent as a bearer token. If empty, requests have no Authorization header. */
   key: string;
-  /** The name that a worker uses -> the name on the server. Other names are sent unchanged. */
+  /** Maps model names in workers to model names on the AI server. Other names are sent unchanged. */
   models: ReadonlyMap<string, string>;
 }
 
-/** The server side of `env.AI.run()`. Without a server, workers have no AI bindings. */
+/** The server side of `env.AI.run()`. Without an AI server, the AI bindings of workers are undefined. */
 export function createAiService({ server, log }: { server: AiServer | undefined; log: Log }): BindingServices["ai"] {
-  let running = 0;
+  let runningCalls = 0;
 
   async function run(response: ServerResponse, model: string, inputs: unknown): Promise<void> {
     const { url, key, models } = server!;
-    const request = aiRequest(model, models.get(model) ?? model, inputs);
-    const patience = createPatience();
-    // The worker has canceled the call.
-    response.once("close", patience.end);
+    const request = toAiRequest(model, models.get(model) ?? model, inputs);
+    const timeout = createResponseTimeout();
+    // The response is closed early if the worker cancels the call.
+    response.once("close", timeout.end);
     try {
       const upstream = await fetch(`${url}${request.path}`, {
         method: "POST",
         headers: { "content-type": "application/json", ...(key !== "" && { authorization: `Bearer ${key}` }) },
         body: JSON.stringify(request.body),
         redirect: "error",
-        signal: patience.signal,
+        signal: timeout.signal,
       }).catch((err: unknown) => {
-        log.warn({ err, model }, `ai: the server cannot be reached: ${messageOf(err)}`);
+        log.warn({ err, model }, `ai: request to the AI server failed: ${messageOf(err)}`);
         throw aiErrors.unreachable({ reason: messageOf(err) });
       });
       if (upstream.ok && request.stream && upstream.body !== null)
-        await pipe(response, aiStream(upstream.body), patience.renew);
-      else sendJson(response, 200, answerOf(request, model, upstream.status, await readJson(upstream)));
+        await pipe(response, aiStream(upstream.body), timeout.renew);
+      else sendJson(response, 200, responseOf(request, model, upstream.status, await readJson(upstream)));
     } finally {
-      response.off("close", patience.end);
-      patience.end();
+      response.off("close", timeout.end);
+      timeout.end();
     }
   }
 
@@ -57,27 +57,27 @@ export function createAiService({ server, log }: { server: AiServer | undefined;
           model: string;
           inputs: unknown;
         };
-        if (running >= aiLimits.calls) throw aiErrors.tooManyCalls();
-        running++;
-        await run(response, model, inputs).finally(() => running--);
+        if (runningCalls >= aiLimits.concurrentCalls) throw aiErrors.tooManyCalls();
+        runningCalls++;
+        await run(response, model, inputs).finally(() => runningCalls--);
       } catch (err) {
         if (!(err instanceof UserError))
-          log.error({ err, script: script.name }, `ai: failed to run: ${messageOf(err)}`);
+          log.error({ err, script: script.name }, `ai: model run failed: ${messageOf(err)}`);
         await sendError(request, response, err);
       }
     },
   };
 }
 
-function answerOf({ task }: AiRequest, model: string, status: number, body: unknown): object {
+function responseOf({ task }: AiRequest, model: string, status: number, body: unknown): object {
   if (status >= 300) throw aiErrors.upstream({ model, reason: aiErrorText(body, status) });
-  const answer = aiAnswer(task, body);
-  if (answer === undefined)
+  const aiResponse = toAiResponse(task, body);
+  if (aiResponse === undefined)
     throw aiErrors.upstream({ model, reason: "the response of the AI server is not a completion or embeddings" });
-  return answer;
+  return aiResponse;
 }
 
-/** Undefined for a response that is not JSON, or too long. */
+/** Undefined if the response is not JSON or too large. */
 async function readJson(upstream: Response): Promise<unknown> {
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -103,8 +103,8 @@ async function pipe(response: ServerResponse, events: AsyncIterable<string>, ren
   response.end();
 }
 
-/** Aborts after a pause of `responseMs`. */
-function createPatience() {
+/** Aborts its signal if `renew` is not called for `responseMs`. */
+function createResponseTimeout() {
   const controller = new AbortController();
   const abort = () => controller.abort(new Error(`no response within ${aiLimits.responseMs / 1000} s`));
   let timer = setTimeout(abort, aiLimits.responseMs);

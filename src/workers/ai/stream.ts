@@ -1,40 +1,40 @@
 import { aiLimits } from "./limits.ts";
 
 /**
- * Converts a streamed completion (server-sent events) to the form of Workers AI: `data: {"response":"…"}`, then
- * `data: [DONE]`. Throws for an event that is longer than allowed.
+ * Converts a streamed completion (server-sent events) to the format of Workers AI: `data: {"response":"…"}`, then
+ * `data: [DONE]`. Throws if an event exceeds `eventBytes`.
  */
 export async function* aiStream(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let rest = "";
+  let partialLine = "";
   for await (const chunk of chunks) {
-    const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split(/\r?\n/);
-    rest = lines.pop()!;
-    if (rest.length > aiLimits.eventBytes) throw new Error("an event of the AI server is too long");
+    const lines = `${partialLine}${decoder.decode(chunk, { stream: true })}`.split(/\r?\n/);
+    partialLine = lines.pop()!;
+    if (partialLine.length > aiLimits.eventBytes) throw new Error("an event of the AI server is too long");
     for (const line of lines) {
       const event = eventOf(line);
-      if (event === "done") return yield DONE;
+      if (event === "done") return yield DONE_EVENT;
       if (event !== undefined) yield `data: ${JSON.stringify(event)}\n\n`;
     }
   }
-  yield DONE;
+  yield DONE_EVENT;
 }
 
-const DONE = "data: [DONE]\n\n";
+const DONE_EVENT = "data: [DONE]\n\n";
 
-interface Chunk {
+interface CompletionChunk {
   choices?: { delta?: { content?: unknown; tool_calls?: unknown } }[];
   usage?: unknown;
 }
 
-/** Undefined: comments, other fields, and events without content. */
+/** Undefined for comments, other fields, and events without content. */
 function eventOf(line: string): Record<string, unknown> | "done" | undefined {
   if (!line.startsWith("data:")) return undefined;
   const text = line.slice(5).trim();
   if (text === "[DONE]") return "done";
-  let chunk: Chunk;
+  let chunk: CompletionChunk;
   try {
-    chunk = JSON.parse(text) as Chunk;
+    chunk = JSON.parse(text) as CompletionChunk;
   } catch {
     return undefined;
   }

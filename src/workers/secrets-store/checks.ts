@@ -11,8 +11,8 @@ export function checkName(name: string): void {
 
 const isScope = (scope: string): scope is SecretScope => (SECRET_SCOPES as readonly string[]).includes(scope);
 
-/** Throws badValue, badScopes, commentTooLong. Messages name the secret and never contain its value. */
-export function checkContent(name: string, { value, scopes, comment }: SecretChange): void {
+/** Throws badValue, badScopes, commentTooLong. Messages contain the name of the secret, but never its value. */
+export function checkSecretContent(name: string, { value, scopes, comment }: SecretChange): void {
   const size = value === undefined ? undefined : Buffer.byteLength(value);
   if (size === 0 || (size ?? 0) > valueBytes) throw secretsStoreErrors.badValue({ name, size, limit: valueBytes });
   if (scopes !== undefined && (scopes.length === 0 || !scopes.every(isScope) || new Set(scopes).size < scopes.length))
@@ -25,11 +25,11 @@ export function checkContent(name: string, { value, scopes, comment }: SecretCha
     throw secretsStoreErrors.commentTooLong({ name, size: comment.length, limit: commentChars });
 }
 
-/** Throws badName, secretNameTaken for a name that occurs twice, and what checkContent() throws. */
-export function checkNew(secrets: readonly NewSecret[]): void {
+/** Throws badName, secretNameTaken if a name occurs twice, and the errors of checkSecretContent(). */
+export function checkNewSecrets(secrets: readonly NewSecret[]): void {
   for (const [i, { name, ...content }] of secrets.entries()) {
     checkName(name);
-    checkContent(name, content);
+    checkSecretContent(name, content);
     if (secrets.findIndex((other) => other.name === name) < i) throw secretsStoreErrors.secretNameTaken({ name });
   }
 }

@@ -4,48 +4,53 @@ import type { SECRET_SCOPES } from "./limits.ts";
 export type SecretScope = (typeof SECRET_SCOPES)[number];
 
 /**
- * Stores of secrets that the workers of an account share. Values are encrypted at rest; only valueOf() returns them.
+ * The stores whose secrets the workers of an account share. Values are encrypted at rest; only valueOf() returns them.
  * Every change resolves once it is on disk. Throws UserErrors of `secretsStoreErrors`.
  */
 export interface SecretsStore {
   /** Throws badName, storeNameTaken, tooManyStores. */
   createStore(account: string, name: string): Promise<Store>;
-  stores(account: string, page: PageRequest, order?: Order<"name" | "created" | "modified">): Promise<Page<Store>>;
+  stores(account: string, page: PageRequest, order?: ListOrder<"name" | "created" | "modified">): Promise<Page<Store>>;
   /** Throws storeMissing. */
   store(account: string, id: string): Promise<Store>;
-  /** With `force`, including its secrets. Throws storeMissing, storeNotEmpty. */
+  /** With `force`, also deletes its secrets. Throws storeMissing, storeNotEmpty. */
   deleteStore(account: string, id: string, options?: { force?: boolean }): Promise<void>;
 
-  /** All or none. Throws storeMissing, badName, badValue, badScopes, commentTooLong, secretNameTaken, tooManySecrets. */
+  /**
+   * Creates all of the secrets, or none. Throws storeMissing, badName, badValue, badScopes, commentTooLong,
+   * secretNameTaken, tooManySecrets.
+   */
   createSecrets(account: string, store: string, secrets: readonly NewSecret[]): Promise<StoredSecret[]>;
-  /** `search`: contained in the name or the comment. `scopes`: has all of them. Throws storeMissing. */
+  /**
+   * Lists the secrets whose name or comment contains `search` and that have all of the `scopes`. Throws storeMissing.
+   */
   secrets(
     account: string,
     store: string,
     page: PageRequest,
-    filter?: Order<"name" | "comment" | "created" | "modified" | "status"> & {
+    filter?: ListOrder<"name" | "comment" | "created" | "modified" | "status"> & {
       search?: string | undefined;
       scopes?: readonly SecretScope[] | undefined;
     },
   ): Promise<Page<StoredSecret>>;
   /** Throws storeMissing, secretMissing. */
   secret(account: string, store: string, id: string): Promise<StoredSecret>;
-  /** Omitted fields keep their values. Throws what secret() and createSecrets() throw. */
+  /** Omitted fields keep their values. Throws the errors of secret() and createSecrets(). */
   changeSecret(account: string, store: string, id: string, change: SecretChange): Promise<StoredSecret>;
-  /** A new secret with the same value. Throws what secret() and createSecrets() throw. */
+  /** Creates a secret with the same value. Throws the errors of secret() and createSecrets(). */
   duplicateSecret(account: string, store: string, id: string, copy: Omit<NewSecret, "value">): Promise<StoredSecret>;
-  /** All or none. Throws storeMissing, secretMissing. */
+  /** Deletes all of the secrets, or none. Throws storeMissing, secretMissing. */
   deleteSecrets(account: string, store: string, ids: readonly string[]): Promise<void>;
-  /** Secrets of the account in all stores. */
+  /** Number of stores of the account, and of secrets in all of them. */
   count(account: string): Promise<{ stores: number; secrets: number }>;
 
   /** True if workers may use the secret. */
   isForWorkers(account: string, store: string, name: string): Promise<boolean>;
-  /** The value for a worker; undefined if there is none, or if workers may not use it. */
+  /** The value for a worker. Undefined if the secret does not exist or workers may not use it. */
   valueOf(account: string, store: string, name: string): Promise<string | undefined>;
 }
 
-export interface Order<Field extends string> {
+export interface ListOrder<Field extends string> {
   by?: Field | undefined;
   direction?: "asc" | "desc" | undefined;
 }
@@ -59,7 +64,7 @@ export interface Store {
   modifiedAt: Date;
 }
 
-/** Without its value. */
+/** A secret without its value. */
 export interface StoredSecret {
   /** 32 hex digits. */
   id: string;

@@ -20,9 +20,9 @@ export interface SecretRow {
   store_id: string;
   account_id: string;
   name: string;
-  /** Sealed for its id. */
+  /** Encrypted; it can only be decrypted for the id of this secret. */
   value: string;
-  /** Each between commas, as in `,workers,access,`. */
+  /** Comma-separated. */
   scopes: string;
   comment: string;
   created_at: number;

@@ -14,48 +14,48 @@ const WORKER = `export default {
   },
 };`;
 
-describe("a binding to a secret of the Secrets Store", () => {
+describe("a Secrets Store binding", () => {
   let runtime: WorkerRuntime;
-  let local: WorkerRuntime;
+  let localRuntime: WorkerRuntime;
   const records: Invocation[] = [];
-  const values = new Map<string, string>();
+  const storedValues = new Map<string, string>();
   before(() => {
     const store = {
-      valueOf: async (account: string, id: string, name: string) => values.get(`${account}/${id}/${name}`),
+      valueOf: async (account: string, id: string, name: string) => storedValues.get(`${account}/${id}/${name}`),
     };
     runtime = startRuntime({
       services: { ...noServices, secretsStore: createSecretsStoreService({ store, log: silentLog }) },
     });
-    local = startRuntime({
+    localRuntime = startRuntime({
       services: { ...noServices, secretsStore: createSecretsStoreService({ store: undefined, log: silentLog }) },
     });
-    for (const each of [runtime, local]) each.onInvocation((record) => void records.push(record));
+    for (const each of [runtime, localRuntime]) each.onInvocation((record) => void records.push(record));
   });
-  after(() => Promise.all([runtime.close(), local.close()]));
+  after(() => Promise.all([runtime.close(), localRuntime.close()]));
 
-  async function deploy(on: WorkerRuntime, more: Partial<SecretsStoreBinding> = {}) {
-    const binding = { type: "secrets_store_secret" as const, name: "KEY", store_id: "s", secret_name: "k", ...more };
-    await on.deploy(scriptOf(WORKER, { account: ACCOUNT, bindings: [binding] }));
+  async function deploy(target: WorkerRuntime, fields: Partial<SecretsStoreBinding> = {}) {
+    const binding = { type: "secrets_store_secret" as const, name: "KEY", store_id: "s", secret_name: "k", ...fields };
+    await target.deploy(scriptOf(WORKER, { account: ACCOUNT, bindings: [binding] }));
   }
-  async function read(on: WorkerRuntime): Promise<unknown[]> {
-    await on.scheduled("test", { cron: "", scheduledTime: new Date() });
+  async function read(target: WorkerRuntime): Promise<unknown[]> {
+    await target.scheduled("test", { cron: "", scheduledTime: new Date() });
     return JSON.parse(String(records.at(-1)!.logs[0]!.message[0])) as unknown[];
   }
 
-  it("reads the current value at each call, and shows it nowhere else", async () => {
-    values.set(`${ACCOUNT}/s/k`, "first é");
+  it("returns the current value from each get(), and does not expose it otherwise", async () => {
+    storedValues.set(`${ACCOUNT}/s/k`, "first é");
     await deploy(runtime);
     assert.deepEqual(await read(runtime), ["first é", [], "[object Object]"]);
-    values.set(`${ACCOUNT}/s/k`, "second");
+    storedValues.set(`${ACCOUNT}/s/k`, "second");
     assert.equal((await read(runtime))[0], "second");
-    values.clear();
+    storedValues.clear();
     assert.deepEqual((await read(runtime))[0], ["Error", 'Secret "k" not found']);
   });
 
-  it("has the value of the configuration in development", async () => {
-    await deploy(local, { local: "from the file" });
-    assert.equal((await read(local))[0], "from the file");
-    await deploy(local);
-    assert.deepEqual((await read(local))[0], ["Error", 'Secret "k" not found']);
+  it("has the value from the configuration in development", async () => {
+    await deploy(localRuntime, { local: "from the file" });
+    assert.equal((await read(localRuntime))[0], "from the file");
+    await deploy(localRuntime);
+    assert.deepEqual((await read(localRuntime))[0], ["Error", 'Secret "k" not found']);
   });
 });

@@ -2,11 +2,20 @@ import type { Kysely } from "kysely";
 import { isUniqueViolation, prepared, type Db } from "../../store/index.ts";
 import type { SecretRow, SecretsStoreTables, StoreRow } from "./schema.ts";
 
-export type SecretHead = Omit<SecretRow, "value">;
+export type SecretMetadataRow = Omit<SecretRow, "value">;
 
 type Tables = Kysely<SecretsStoreTables>;
 
-const HEAD = ["id", "store_id", "account_id", "name", "scopes", "comment", "created_at", "modified_at"] as const;
+const METADATA_COLUMNS = [
+  "id",
+  "store_id",
+  "account_id",
+  "name",
+  "scopes",
+  "comment",
+  "created_at",
+  "modified_at",
+] as const;
 
 export function createSecretsTable(db: Db) {
   const tables = db.tables<SecretsStoreTables>();
@@ -19,8 +28,12 @@ export function createSecretsTable(db: Db) {
       .where("name", "=", arg<string>("name")),
   );
 
-  async function countIn(from: Tables, table: "secret_stores" | "store_secrets", account: string): Promise<number> {
-    const { count } = await from
+  async function countRows(
+    executor: Tables,
+    table: "secret_stores" | "store_secrets",
+    account: string,
+  ): Promise<number> {
+    const { count } = await executor
       .selectFrom(table)
       .select((eb) => eb.fn.countAll<number>().as("count"))
       .where("account_id", "=", account)
@@ -29,17 +42,17 @@ export function createSecretsTable(db: Db) {
   }
 
   return {
-    async addStore(row: StoreRow, most: number): Promise<"added" | "name taken" | "too many"> {
+    async addStore(row: StoreRow, maxStores: number): Promise<"added" | "name taken" | "too many"> {
       try {
         return await db.transaction<SecretsStoreTables, "added" | "name taken" | "too many">(async (tx) => {
-          const taken = await tx
+          const sameName = await tx
             .selectFrom("secret_stores")
             .select("id")
             .where("account_id", "=", row.account_id)
             .where("name", "=", row.name)
             .executeTakeFirst();
-          if (taken !== undefined) return "name taken";
-          if ((await countIn(tx, "secret_stores", row.account_id)) >= most) return "too many";
+          if (sameName !== undefined) return "name taken";
+          if ((await countRows(tx, "secret_stores", row.account_id)) >= maxStores) return "too many";
           await tx.insertInto("secret_stores").values(row).execute();
           return "added";
         });
@@ -57,7 +70,7 @@ export function createSecretsTable(db: Db) {
       return (await db.read(query.where("account_id", "=", account)))[0];
     },
 
-    /** Resolves with the number of secrets that prevented it, or undefined if it was deleted. */
+    /** Resolves with undefined if the store was deleted, or else with the number of secrets that it contains. */
     deleteStore: (id: string, force: boolean): Promise<number | undefined> =>
       db.transaction<SecretsStoreTables, number | undefined>(async (tx) => {
         const { count } = await tx
@@ -71,26 +84,30 @@ export function createSecretsTable(db: Db) {
         return undefined;
       }),
 
-    /** All or none. Resolves with the name that is taken. */
+    /** Adds all of the secrets, or none. `taken` is the name of an existing secret. */
     async addSecrets(
       { id: store, account_id: account }: StoreRow,
       rows: SecretRow[],
-      most: number,
+      maxSecrets: number,
     ): Promise<"added" | "store missing" | "too many" | { taken: string }> {
       type Result = "added" | "store missing" | "too many" | { taken: string };
       try {
         return await db.transaction<SecretsStoreTables, Result>(async (tx) => {
-          const there = await tx.selectFrom("secret_stores").select("id").where("id", "=", store).executeTakeFirst();
-          if (there === undefined) return "store missing";
+          const existingStore = await tx
+            .selectFrom("secret_stores")
+            .select("id")
+            .where("id", "=", store)
+            .executeTakeFirst();
+          if (existingStore === undefined) return "store missing";
           const names = rows.map(({ name }) => name);
-          const taken = await tx
+          const sameName = await tx
             .selectFrom("store_secrets")
             .select("name")
             .where("store_id", "=", store)
             .where("name", "in", names)
             .executeTakeFirst();
-          if (taken !== undefined) return { taken: taken.name };
-          if ((await countIn(tx, "store_secrets", account)) + rows.length > most) return "too many";
+          if (sameName !== undefined) return { taken: sameName.name };
+          if ((await countRows(tx, "store_secrets", account)) + rows.length > maxSecrets) return "too many";
           await tx.insertInto("store_secrets").values(rows).execute();
           return "added";
         });
@@ -100,9 +117,9 @@ export function createSecretsTable(db: Db) {
       }
     },
 
-    /** In no particular order, without values. */
-    heads: (store: string): Promise<SecretHead[]> =>
-      db.read(tables.selectFrom("store_secrets").select(HEAD).where("store_id", "=", store)),
+    /** The secrets of a store without their values, in no particular order. */
+    secretsWithoutValues: (store: string): Promise<SecretMetadataRow[]> =>
+      db.read(tables.selectFrom("store_secrets").select(METADATA_COLUMNS).where("store_id", "=", store)),
 
     async secret(store: string, id: string): Promise<SecretRow | undefined> {
       const query = tables.selectFrom("store_secrets").selectAll().where("id", "=", id);
@@ -113,30 +130,30 @@ export function createSecretsTable(db: Db) {
       return (await db.read(byName({ account, store, name })))[0];
     },
 
-    /** Resolves with the row after the change; undefined if it does not exist. */
+    /** Resolves with the updated row, or undefined if the secret does not exist. */
     async change(id: string, values: Partial<SecretRow>): Promise<SecretRow | undefined> {
       const query = tables.updateTable("store_secrets").set(values).where("id", "=", id).returningAll();
       return (await db.write(query)).rows[0];
     },
 
-    /** All or none. Resolves with an id that does not exist. */
+    /** Deletes all of the secrets. If one does not exist, deletes none and resolves with its id. */
     deleteSecrets: (store: string, ids: readonly string[]): Promise<string | undefined> =>
       db.transaction<SecretsStoreTables, string | undefined>(async (tx) => {
-        const found = await tx
+        const foundRows = await tx
           .selectFrom("store_secrets")
           .select("id")
           .where("store_id", "=", store)
           .where("id", "in", ids)
           .execute();
-        const missing = ids.find((id) => !found.some((row) => row.id === id));
-        if (missing !== undefined) return missing;
+        const missingId = ids.find((id) => !foundRows.some((row) => row.id === id));
+        if (missingId !== undefined) return missingId;
         await tx.deleteFrom("store_secrets").where("store_id", "=", store).where("id", "in", ids).execute();
         return undefined;
       }),
 
     count: async (account: string) => ({
-      stores: await countIn(tables, "secret_stores", account),
-      secrets: await countIn(tables, "store_secrets", account),
+      stores: await countRows(tables, "secret_stores", account),
+      secrets: await countRows(tables, "store_secrets", account),
     }),
   };
 }

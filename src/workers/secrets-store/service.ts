@@ -3,11 +3,10 @@ import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { SecretsStore } from "./port.ts";
 
-const BODY_BYTES = 1024;
+const MAX_BODY_BYTES = 1024;
 
 /**
- * The server side of `env.X.get()`. Without a store, which is the case in development, the values are those of the
- * configuration.
+ * The server side of `env.X.get()`. Without a store, as in development, the values come from the configuration.
  */
 export function createSecretsStoreService({
   store,
@@ -19,12 +18,15 @@ export function createSecretsStoreService({
   return {
     async handle(request, response, { script, binding: { name, store_id, secret_name, local } }) {
       try {
-        await readJsonBody(request, BODY_BYTES);
+        await readJsonBody(request, MAX_BODY_BYTES);
         const value = store === undefined ? local : await store.valueOf(script.account ?? "", store_id, secret_name);
         if (value === undefined) sendJson(response, 404, { error: `Secret "${secret_name}" not found` });
         else sendJson(response, 200, { value });
       } catch (err) {
-        log.error({ err, script: script.name, binding: name }, `secrets store: failed to read: ${messageOf(err)}`);
+        log.error(
+          { err, script: script.name, binding: name },
+          `secrets store: failed to read secret: ${messageOf(err)}`,
+        );
         await sendError(request, response, err);
       }
     },

@@ -8,7 +8,7 @@ import type { CopiedResource } from "./port.ts";
 import type { StateFolder } from "./state-folder.ts";
 import { openStateTable, type StateEntry, type StateObject } from "./state-table.ts";
 
-interface Copy {
+interface CopyOptions {
   state: StateFolder;
   file: string;
   from: string;
@@ -19,14 +19,14 @@ interface Copy {
 
 type StoredHttpMetadata = Omit<HttpMetadata, "cacheExpiry"> & { cacheExpiry?: number };
 
-/** Number of reported failures. */
-const MAX_PROBLEMS = 20;
-/** Values up to this size are read into memory. */
-const SMALL_BYTES = 64 * 1024;
+/** Maximum number of reported failures. */
+const MAX_REPORTED_PROBLEMS = 20;
+/** Maximum size of a value that is read into memory as a whole. */
+const MAX_BUFFERED_BYTES = 64 * 1024;
 
 /** Copies the keys of a namespace, except those that have expired. */
 export async function copyNamespace(
-  { state, file, from, to, overwrite, dryRun }: Copy,
+  { state, file, from, to, overwrite, dryRun }: CopyOptions,
   { store, clock }: { store: KvStore; clock: Clock },
 ): Promise<CopiedResource> {
   const table = openStateTable(file);
@@ -37,7 +37,7 @@ export async function copyNamespace(
       if (!overwrite && (await hasKey(store, to, key))) return "kept";
       const path = state.blob("kv", from, blob);
       const { size } = await stat(path);
-      const value = size <= SMALL_BYTES ? await readFile(path) : createReadStream(path);
+      const value = size <= MAX_BUFFERED_BYTES ? await readFile(path) : createReadStream(path);
       await store.put(to, key, value, { expiresAt, ...(metadata !== null && { metadata }) });
       return "copied";
     });
@@ -52,9 +52,9 @@ async function hasKey(store: KvStore, namespace: string, key: string): Promise<b
   return entry !== undefined;
 }
 
-/** Copies the objects of a bucket with their metadata. Their etags stay, except those of multipart uploads. */
+/** Copies the objects of a bucket with their metadata. ETags are preserved, except those of multipart uploads. */
 export async function copyBucket(
-  { state, file, from, to, overwrite, dryRun }: Copy,
+  { state, file, from, to, overwrite, dryRun }: CopyOptions,
   buckets: R2Buckets,
 ): Promise<CopiedResource> {
   const table = openStateTable(file);
@@ -64,7 +64,7 @@ export async function copyBucket(
       if (!overwrite && (await buckets.head(to, object.key)) !== undefined) return "kept";
       const paths = object.blobs.map((blob) => state.blob("r2", from, blob));
       const { cacheExpiry, ...http } = JSON.parse(object.httpMetadata) as StoredHttpMetadata;
-      await buckets.put(to, object.key, joined(paths), {
+      await buckets.put(to, object.key, concatenatedFiles(paths), {
         size: object.size,
         httpMetadata: { ...http, ...(cacheExpiry !== undefined && { cacheExpiry: new Date(cacheExpiry) }) },
         customMetadata: JSON.parse(object.customMetadata) as Record<string, string>,
@@ -77,11 +77,11 @@ export async function copyBucket(
   }
 }
 
-async function* joined(paths: readonly string[]): AsyncGenerator<Uint8Array> {
+async function* concatenatedFiles(paths: readonly string[]): AsyncGenerator<Uint8Array> {
   for (const path of paths) yield* createReadStream(path) as AsyncIterable<Buffer>;
 }
 
-/** A failure of one item does not prevent the others. */
+/** Copies every item. If one fails, the failure is recorded and the other items are copied. */
 async function copyEach<Item extends { key: string }>(
   from: string,
   to: string,
@@ -94,7 +94,8 @@ async function copyEach<Item extends { key: string }>(
       const outcome = await copy(item);
       if (outcome !== "expired") result[outcome]++;
     } catch (err) {
-      if (result.problems.length < MAX_PROBLEMS) result.problems.push({ name: item.key, reason: messageOf(err) });
+      if (result.problems.length < MAX_REPORTED_PROBLEMS)
+        result.problems.push({ name: item.key, reason: messageOf(err) });
     }
   }
   return result;

@@ -12,7 +12,7 @@ import { createD1Databases } from "../bindings/d1/index.ts";
 import { createKvService, kvMigrations } from "../bindings/kv/index.ts";
 import { createR2Service, r2Migrations } from "../bindings/r2/index.ts";
 import { importWranglerState } from "./import-state.ts";
-import type { WranglerStateRequest } from "./port.ts";
+import type { WranglerStateImportRequest } from "./port.ts";
 import { objectId } from "./state-folder.ts";
 
 async function setUp(t: TestContext) {
@@ -31,7 +31,7 @@ async function setUp(t: TestContext) {
     rmSync(folder, { recursive: true });
   });
   const state = join(folder, "state");
-  const run = (request: Partial<WranglerStateRequest> = {}) =>
+  const run = (request: Partial<WranglerStateImportRequest> = {}) =>
     importWranglerState(
       { state, kv: [], r2: [], d1: [], overwrite: false, dryRun: false, ...request },
       { kv, r2, d1: { databases }, clock },
@@ -39,89 +39,89 @@ async function setUp(t: TestContext) {
   return { state, kv, r2, databases, clock, run };
 }
 
-/** A SQLite file as miniflare names it. */
-function fileOf(state: string, kind: string, className: string, name: string): DatabaseSync {
+/** Creates a SQLite file with the name that miniflare gives it. */
+function createStateFile(state: string, kind: string, className: string, name: string): DatabaseSync {
   const folder = join(state, "v3", kind, `miniflare-${className}`);
   mkdirSync(folder, { recursive: true });
   return new DatabaseSync(join(folder, `${objectId(`miniflare-${className}`, name)}.sqlite`));
 }
 
-function blob(state: string, kind: string, name: string, id: string, content: string) {
+function writeBlob(state: string, kind: string, name: string, id: string, content: string) {
   const folder = join(state, "v3", kind, name, "blobs");
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, id), content);
 }
 
-function namespace(
+function writeNamespace(
   state: string,
   name: string,
   entries: [key: string, value: string, expires?: number, meta?: string][],
 ) {
-  const db = fileOf(state, "kv", "KVNamespaceObject", name);
+  const db = createStateFile(state, "kv", "KVNamespaceObject", name);
   db.exec("create table _mf_entries (key text primary key, blob_id text not null, expiration integer, metadata text)");
-  for (const [i, [key, value, expires = null, meta = null]] of entries.entries()) {
-    blob(state, "kv", name, `b${i}`, value);
-    db.prepare("insert into _mf_entries values (?, ?, ?, ?)").run(key, `b${i}`, expires, meta);
+  for (const [i, [key, value, expiration = null, meta = null]] of entries.entries()) {
+    writeBlob(state, "kv", name, `b${i}`, value);
+    db.prepare("insert into _mf_entries values (?, ?, ?, ?)").run(key, `b${i}`, expiration, meta);
   }
   db.close();
 }
 
-const text = async (value: unknown) =>
+const textOf = async (value: unknown) =>
   value instanceof Uint8Array
     ? Buffer.from(value).toString()
     : (await buffer(value as AsyncIterable<Buffer>)).toString();
 
-test("keys are copied with metadata and expiration; expired keys are not, existing keys are kept", async (t) => {
+test("keys are copied with metadata and expiration; expired keys are skipped and existing keys are kept", async (t) => {
   const { state, kv, clock, run } = await setUp(t);
-  const later = clock.now() + 3_600_000;
-  namespace(state, "kv-live", [
-    ["a", "one", later, '{"by":"ada"}'],
+  const expiresAt = clock.now() + 3_600_000;
+  writeNamespace(state, "kv-live", [
+    ["a", "one", expiresAt, '{"by":"ada"}'],
     ["b", "x".repeat(100_000)],
     ["gone", "old", clock.now() - 1],
   ]);
-  namespace(state, "loose", [["k", "v"]]);
+  writeNamespace(state, "loose", [["k", "v"]]);
   await kv.store.put("mine", "b", Buffer.from("kept"));
-  const known = { kv: [{ from: ["kv-preview", "kv-live"], to: "mine" }] };
-  assert.deepEqual((await run({ ...known, dryRun: true })).kv, [
+  const mapping = { kv: [{ from: ["kv-preview", "kv-live"], to: "mine" }] };
+  assert.deepEqual((await run({ ...mapping, dryRun: true })).kv, [
     { from: "kv-live", to: "mine", copied: 3, kept: 0, problems: [] },
     { from: "loose", to: "loose", copied: 1, kept: 0, problems: [] },
   ]);
   assert.equal(await kv.store.get("mine", "a"), undefined);
-  assert.deepEqual((await run(known)).kv, [
+  assert.deepEqual((await run(mapping)).kv, [
     { from: "kv-live", to: "mine", copied: 1, kept: 1, problems: [] },
     { from: "loose", to: "loose", copied: 1, kept: 0, problems: [] },
   ]);
   const entry = await kv.store.get("mine", "a");
   assert.deepEqual(
-    [await text(entry!.value), entry!.metadata, entry!.expiration],
-    ["one", '{"by":"ada"}', later / 1000],
+    [await textOf(entry!.value), entry!.metadata, entry!.expiration],
+    ["one", '{"by":"ada"}', expiresAt / 1000],
   );
-  assert.equal(await text((await kv.store.get("mine", "b"))!.value), "kept");
+  assert.equal(await textOf((await kv.store.get("mine", "b"))!.value), "kept");
   assert.equal(await kv.store.get("mine", "gone"), undefined);
-  await run({ ...known, overwrite: true });
+  await run({ ...mapping, overwrite: true });
   assert.equal((await kv.store.get("mine", "b"))!.size, 100_000);
 });
 
-test("the first id of a resource wins if several have the same key", async (t) => {
+test("the first id of a resource takes precedence if several contain the same key", async (t) => {
   const { state, kv, run } = await setUp(t);
-  namespace(state, "preview", [["a", "preview"]]);
-  namespace(state, "live", [["a", "live"]]);
+  writeNamespace(state, "preview", [["a", "preview"]]);
+  writeNamespace(state, "live", [["a", "live"]]);
   for (const overwrite of [false, true]) {
     await run({ kv: [{ from: ["preview", "live"], to: "mine" }], overwrite });
-    assert.equal(await text((await kv.store.get("mine", "a"))!.value), "preview", `overwrite: ${overwrite}`);
+    assert.equal(await textOf((await kv.store.get("mine", "a"))!.value), "preview", `overwrite: ${overwrite}`);
   }
 });
 
-test("objects are copied with their metadata; a damaged one does not prevent the others", async (t) => {
+test("objects are copied with their metadata, even if another object is damaged", async (t) => {
   const { state, r2, run } = await setUp(t);
-  const db = fileOf(state, "r2", "R2BucketObject", "files");
+  const db = createStateFile(state, "r2", "R2BucketObject", "files");
   db.exec(
     "create table _mf_objects (key text, blob_id text, version text, size integer, etag text, uploaded integer, checksums text, http_metadata text, custom_metadata text); create table _mf_multipart_parts (upload_id text, part_number integer, blob_id text, size integer, etag text, checksum_md5 text, object_key text)",
   );
   const md5 = createHash("md5").update("hello").digest("hex");
-  const put = db.prepare("insert into _mf_objects values (?, ?, 'v', ?, ?, 0, ?, ?, ?)");
-  blob(state, "r2", "files", "b1", "hello");
-  put.run(
+  const insertObject = db.prepare("insert into _mf_objects values (?, ?, 'v', ?, ?, 0, ?, ?, ?)");
+  writeBlob(state, "r2", "files", "b1", "hello");
+  insertObject.run(
     "a/b",
     "b1",
     5,
@@ -130,43 +130,48 @@ test("objects are copied with their metadata; a damaged one does not prevent the
     '{"contentType":"text/plain","cacheExpiry":1800000000000}',
     '{"by":"ada"}',
   );
-  put.run("damaged", "none", 5, md5, "{}", "{}", "{}");
+  insertObject.run("damaged", "none", 5, md5, "{}", "{}", "{}");
   for (const [i, part] of ["first ", "second"].entries()) {
-    blob(state, "r2", "files", `p${i}`, part);
+    writeBlob(state, "r2", "files", `p${i}`, part);
     db.prepare("insert into _mf_multipart_parts values ('u', ?, ?, ?, '', '', 'parts')").run(
       i + 1,
       `p${i}`,
       part.length,
     );
   }
-  put.run("parts", null, 12, "x-2", "{}", "{}", "{}");
+  insertObject.run("parts", null, 12, "x-2", "{}", "{}", "{}");
   db.close();
-  const { r2: copied } = await run();
+  const { r2: copiedBuckets } = await run();
   assert.deepEqual(
-    copied.map(({ problems, ...rest }) => ({ ...rest, problems: problems.map(({ name }) => name) })),
+    copiedBuckets.map(({ problems, ...rest }) => ({ ...rest, problems: problems.map(({ name }) => name) })),
     [{ from: "files", to: "files", copied: 2, kept: 0, problems: ["damaged"] }],
   );
-  const found = await r2.buckets.get("files", "a/b");
+  const foundObject = await r2.buckets.get("files", "a/b");
   assert.deepEqual(
-    [found!.object.etag, found!.object.httpMetadata, found!.object.customMetadata, await text(found!.body)],
+    [
+      foundObject!.object.etag,
+      foundObject!.object.httpMetadata,
+      foundObject!.object.customMetadata,
+      await textOf(foundObject!.body),
+    ],
     [md5, { contentType: "text/plain", cacheExpiry: new Date(1800000000000) }, { by: "ada" }, "hello"],
   );
-  assert.equal(await text((await r2.buckets.get("files", "parts"))!.body), "first second");
+  assert.equal(await textOf((await r2.buckets.get("files", "parts"))!.body), "first second");
   assert.equal((await run()).r2[0]!.kept, 2);
 });
 
-test("databases are copied without reserved tables; one with tables is kept, one not in the configuration is listed", async (t) => {
+test("databases are copied without reserved tables; a database that already has tables is kept, and one that is not configured is only listed", async (t) => {
   const { state, databases, run } = await setUp(t);
   const fill = (name: string, value: string) => {
-    const db = fileOf(state, "d1", "D1DatabaseObject", name);
+    const db = createStateFile(state, "d1", "D1DatabaseObject", name);
     db.exec(
       `pragma journal_mode = wal; create table _cf_METADATA (a); create table notes (text); create virtual table search using fts5 (text); insert into notes values ('${value}')`,
     );
     return db;
   };
-  // Still open: the rows are in the write-ahead log.
-  const open = fill("letters-id", "from wrangler");
-  t.after(() => open.close());
+  // The database is still open, so its rows are in the write-ahead log.
+  const openDatabase = fill("letters-id", "from wrangler");
+  t.after(() => openDatabase.close());
   fill("other", "x").close();
   const d1 = [{ from: ["letters-id", "DB"], to: "letters" }];
   const notes = async () => (await databases.query("letters", [{ sql: "select text from notes" }]))[0]!.results.rows;
@@ -179,10 +184,10 @@ test("databases are copied without reserved tables; one with tables is kept, one
     ],
   );
   assert.deepEqual(await notes(), [["from wrangler"]]);
-  const reserved = await databases.query("letters", [
+  const reservedTables = await databases.query("letters", [
     { sql: "select name from sqlite_master where name like '%METADATA'" },
   ]);
-  assert.deepEqual(reserved[0]!.results.rows, []);
+  assert.deepEqual(reservedTables[0]!.results.rows, []);
   await databases.query("letters", [{ sql: "update notes set text = 'mine'" }]);
   assert.ok((await run({ d1 })).d1[0]!.kept > 0);
   assert.deepEqual(await notes(), [["mine"]]);
@@ -190,7 +195,7 @@ test("databases are copied without reserved tables; one with tables is kept, one
   assert.deepEqual(await notes(), [["from wrangler"]]);
 });
 
-test("a folder without state is rejected", async (t) => {
+test("a directory without wrangler state is rejected", async (t) => {
   const { run } = await setUp(t);
   await assert.rejects(run(), { kind: "wranglerStateMissing" });
 });

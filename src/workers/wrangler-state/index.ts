@@ -1,2 +1,2 @@
 export { importWranglerState } from "./import-state.ts";
-export type { CopiedResource, WranglerStateResult } from "./port.ts";
+export type { CopiedResource, WranglerStateImportResult } from "./port.ts";

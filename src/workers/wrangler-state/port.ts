@@ -1,37 +1,37 @@
-/** A resource of the configuration: its ids in the local state of wrangler, and its id in the storage of `reelpost dev`. */
+/** A configured resource: its ids in wrangler's local state, and its id in the storage of `reelpost dev`. */
 interface ConfiguredResource {
-  /** In order of preference. */
+  /** Ids in order of preference. */
   from: string[];
   to: string;
 }
 
-export interface WranglerStateRequest {
-  /** Absolute path of wrangler's state, or of its subfolder v3. */
+export interface WranglerStateImportRequest {
+  /** Absolute path of wrangler's state directory, or of its subdirectory v3. */
   state: string;
   kv: ConfiguredResource[];
   r2: ConfiguredResource[];
   d1: ConfiguredResource[];
-  /** Replaces what the storage contains already. Otherwise it is kept. */
+  /** Replaces keys, objects and databases that already exist. Otherwise they are kept. */
   overwrite: boolean;
-  /** Reads only. */
+  /** Counts what would be copied, and writes nothing. */
   dryRun: boolean;
 }
 
 /** The result for one namespace, bucket or database. */
 export interface CopiedResource {
-  /** The id in the state of wrangler; of a database that is not in the configuration, the name of its file. */
+  /** The id in wrangler's state, or the file name of a database that is not in the configuration. */
   from: string;
-  /** Null: not copied, because the configuration does not show where to. */
+  /** The id in the storage. Null if the resource was not copied because it is not in the configuration. */
   to: string | null;
-  /** Number of keys, objects or tables. With `dryRun`, the number to copy. */
+  /** Number of copied keys, objects or tables. With `dryRun`, the number that would be copied. */
   copied: number;
-  /** Number of keys, objects or tables that the storage contains already. */
+  /** Number of keys, objects or tables that were not copied because they already exist. */
   kept: number;
-  /** The first failures. */
+  /** The first failures that occurred. */
   problems: { name: string; reason: string }[];
 }
 
-export interface WranglerStateResult {
+export interface WranglerStateImportResult {
   kv: CopiedResource[];
   r2: CopiedResource[];
   d1: CopiedResource[];

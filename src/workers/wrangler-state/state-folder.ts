@@ -3,18 +3,18 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { workerErrors } from "../errors.ts";
 
-/** The classes of the objects that hold wrangler's local storage. */
-const CLASSES = { kv: "KVNamespaceObject", r2: "R2BucketObject", d1: "D1DatabaseObject" } as const;
-type StateKind = keyof typeof CLASSES;
+/** The Durable Object classes that contain wrangler's local storage. */
+const OBJECT_CLASSES = { kv: "KVNamespaceObject", r2: "R2BucketObject", d1: "D1DatabaseObject" } as const;
+type StateKind = keyof typeof OBJECT_CLASSES;
 
 /**
- * The local state of wrangler: for each kind, one SQLite file per namespace, bucket or database, named by the id of a
- * Durable Object, and a folder of values per namespace and bucket.
+ * Wrangler's local state. Each kind of resource has one SQLite file per namespace, bucket or database, whose name is the
+ * id of a Durable Object, and one directory of values per namespace or bucket.
  */
 export interface StateFolder {
-  /** Names of namespaces or buckets. Databases have no folder that shows their names. */
+  /** Names of namespaces or buckets. Empty for databases, which have no directories with their names. */
   names(kind: StateKind): string[];
-  /** The SQLite file of a namespace, bucket or database. Undefined if there is none. */
+  /** Path of the SQLite file of a namespace, bucket or database. Undefined if it does not exist. */
   file(kind: StateKind, name: string): string | undefined;
   /** Paths of all SQLite files. */
   files(kind: StateKind): string[];
@@ -22,26 +22,26 @@ export interface StateFolder {
   blob(kind: StateKind, name: string, id: string): string;
 }
 
-/** Throws wranglerStateMissing. */
+/** Opens the state directory. Throws wranglerStateMissing. */
 export function openStateFolder(state: string): StateFolder {
-  const versioned = join(state, "v3");
-  const root = existsSync(versioned) ? versioned : state;
-  const kinds = Object.keys(CLASSES) as StateKind[];
+  const versionFolder = join(state, "v3");
+  const root = existsSync(versionFolder) ? versionFolder : state;
+  const kinds = Object.keys(OBJECT_CLASSES) as StateKind[];
   if (!kinds.some((kind) => existsSync(join(root, kind)))) throw workerErrors.wranglerStateMissing({ folder: state });
-  const objects = (kind: StateKind) => join(root, kind, `miniflare-${CLASSES[kind]}`);
+  const objectFolder = (kind: StateKind) => join(root, kind, `miniflare-${OBJECT_CLASSES[kind]}`);
   return {
     names: (kind) =>
       foldersIn(join(root, kind))
         .filter((name) => !name.startsWith("miniflare-"))
-        .map(decoded),
+        .map(decodeName),
     file(kind, name) {
-      const file = join(objects(kind), `${objectId(`miniflare-${CLASSES[kind]}`, name)}.sqlite`);
+      const file = join(objectFolder(kind), `${objectId(`miniflare-${OBJECT_CLASSES[kind]}`, name)}.sqlite`);
       return existsSync(file) ? file : undefined;
     },
     files: (kind) =>
-      filesIn(objects(kind))
+      filesIn(objectFolder(kind))
         .filter((name) => /^[0-9a-f]{64}\.sqlite$/.test(name))
-        .map((name) => join(objects(kind), name)),
+        .map((name) => join(objectFolder(kind), name)),
     blob(kind, name, id) {
       const folder = [encodeURIComponent(name), name].find((each) => existsSync(join(root, kind, each, "blobs", id)));
       return join(root, kind, folder ?? name, "blobs", id);
@@ -49,15 +49,15 @@ export function openStateFolder(state: string): StateFolder {
   };
 }
 
-/** The id of the Durable Object of a name: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/actor-id-impl.c++ */
+/** The id of the Durable Object with a given name: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/actor-id-impl.c++ */
 export function objectId(uniqueKey: string, name: string): string {
   const key = createHash("sha256").update(uniqueKey).digest();
-  const half = (data: string | Buffer) => createHmac("sha256", key).update(data).digest().subarray(0, 16);
-  const first = half(name);
-  return Buffer.concat([first, half(first)]).toString("hex");
+  const halfDigest = (data: string | Buffer) => createHmac("sha256", key).update(data).digest().subarray(0, 16);
+  const firstHalf = halfDigest(name);
+  return Buffer.concat([firstHalf, halfDigest(firstHalf)]).toString("hex");
 }
 
-function decoded(name: string): string {
+function decodeName(name: string): string {
   try {
     return decodeURIComponent(name);
   } catch {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** A key of wrangler's local KV. */
+/** A key in wrangler's local KV storage. */
 export interface StateEntry {
   key: string;
   blob: string;
@@ -10,10 +10,10 @@ export interface StateEntry {
   metadata: string | null;
 }
 
-/** An object of wrangler's local R2. */
+/** An object in wrangler's local R2 storage. */
 export interface StateObject {
   key: string;
-  /** The values that make up the object, in order. */
+  /** Ids of the files that make up the object, in order. */
   blobs: string[];
   size: number;
   /** JSON. */
@@ -22,7 +22,7 @@ export interface StateObject {
   customMetadata: string;
 }
 
-/** Reads the tables of one SQLite file of wrangler's local state, which wrangler may be using. */
+/** Reads one SQLite file of wrangler's local state. Wrangler may be using it at the same time. */
 export function openStateTable(file: string) {
   const db = new DatabaseSync(file, { readOnly: true });
 
@@ -55,7 +55,7 @@ export function openStateTable(file: string) {
         yield { ...object, blobs };
       }
     },
-    /** Tables of the user. */
+    /** Number of tables created by the user. */
     countTables: () =>
       Number(
         db

@@ -14,8 +14,8 @@ interface ManagedSet {
   locked: boolean;
   /** Shown in `meta` of each record. */
   meta?: Record<string, unknown> | undefined;
-  /** Records of users that these replace. */
-  instead?: readonly RecordDraft[];
+  /** Records created by users that these records replace. */
+  replacedRecords?: readonly RecordDraft[];
 }
 
 /** Additions to and removals from the records of an owner. */
@@ -49,7 +49,7 @@ export interface ManagedRecords {
 
 export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecords): ManagedRecords {
   return {
-    async set(zone, { owner, records, locked, meta = null, instead = [] }) {
+    async set(zone, { owner, records, locked, meta = null, replacedRecords = [] }) {
       const drafts = new Map(
         records.map((request) => recordDraft(request, zone)).map((draft) => [keyOf(draft), draft]),
       );
@@ -57,9 +57,9 @@ export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecord
       return change(zone, async ({ tx, add, keep, remove }) => {
         for (const record of await decodedRecords(tx, zone.id, owner))
           if (!drafts.has(keyOf(record))) await remove(record);
-        for (const draft of instead) {
-          const there = await sameRecord(tx, zone, draft);
-          if (there?.managedBy === null) await remove(there);
+        for (const draft of replacedRecords) {
+          const existingRecord = await sameRecord(tx, zone, draft);
+          if (existingRecord?.managedBy === null) await remove(existingRecord);
         }
         const kept: DnsRecord[] = [];
         for (const draft of drafts.values()) {

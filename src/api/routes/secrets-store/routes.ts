@@ -3,7 +3,7 @@ import { secretRoutes } from "./secrets.ts";
 import type { SecretsStoreRouteDeps } from "./shapes.ts";
 import { storeRoutes } from "./stores.ts";
 
-/** Stores of secrets that the workers of an account share. */
+/** Operations on the stores whose secrets the workers of an account share. */
 export const secretsStoreRoutes = (deps: SecretsStoreRouteDeps): Route[] => [
   ...storeRoutes(deps),
   ...secretRoutes(deps),

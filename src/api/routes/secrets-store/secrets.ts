@@ -2,26 +2,34 @@ import { z } from "@hono/zod-openapi";
 import { SECRET_SCOPES, secretsStoreErrors, type SecretScope } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { direction, reading, secretShape, shownSecret, STORE, writing, type SecretsStoreRouteDeps } from "./shapes.ts";
+import {
+  sortDirection,
+  reading,
+  secretShape,
+  shownSecret,
+  STORE_PATH,
+  writing,
+  type SecretsStoreRouteDeps,
+} from "./shapes.ts";
 
-const SECRETS = `${STORE}/secrets`;
-const SECRET = `${SECRETS}/{secret_id}`;
+const SECRETS_PATH = `${STORE_PATH}/secrets`;
+const SECRET_PATH = `${SECRETS_PATH}/{secret_id}`;
 
-/** A bulk request that exceeds the quota of an account anyway. */
-const MAX_BULK = 1000;
+/** Maximum number of secrets per bulk request; more would exceed the account's quota in any case. */
+const MAX_BULK_SECRETS = 1000;
 
 const copyFields = { name: z.string(), scopes: z.array(z.string()), comment: z.string().nullish() };
 const newSecret = z.object({ ...copyFields, value: z.string() });
-const change = z.object({
+const secretChange = z.object({
   value: z.string().optional(),
   scopes: z.array(z.string()).optional(),
   comment: z.string().optional(),
 });
-/** A list, as text with commas or as repeated parameters. */
+/** A list: comma-separated, or as repeated parameters. */
 const scopesQuery = z.union([z.string(), z.array(z.string())]).optional();
 
-function scopesOf(given: z.infer<typeof scopesQuery>): SecretScope[] {
-  const scopes = [given ?? []].flat().flatMap((text) => text.split(","));
+function scopesOf(scopesParameter: z.infer<typeof scopesQuery>): SecretScope[] {
+  const scopes = [scopesParameter ?? []].flat().flatMap((text) => text.split(","));
   const isScope = (text: string): text is SecretScope => (SECRET_SCOPES as readonly string[]).includes(text);
   if (!scopes.every(isScope))
     throw secretsStoreErrors.badScopes({
@@ -32,24 +40,24 @@ function scopesOf(given: z.infer<typeof scopesQuery>): SecretScope[] {
   return scopes;
 }
 
-const idsOf = (params: Record<string, string>): [account: string, store: string] => [
+const accountAndStore = (params: Record<string, string>): [account: string, store: string] => [
   params.account_id!,
   params.store_id!,
 ];
 
-/** The secrets of a store. No operation returns a value. */
+/** Operations on the secrets of a store. None of them returns a value. */
 export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   route(
     {
       ...reading,
       id: "secrets-store-secrets-list",
       method: "get",
-      path: SECRETS,
+      path: SECRETS_PATH,
       summary: "List store secrets",
       query: z.object({
         ...pageQuery({ perPage: 20, max: 100 }),
         order: z.enum(["name", "comment", "created", "modified", "status"]).optional(),
-        direction,
+        direction: sortDirection,
         search: z.string().optional(),
         scopes: scopesQuery,
       }),
@@ -57,9 +65,9 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      const { order: by, direction: sorted, search } = query;
-      const filter = { by, direction: sorted, search, scopes: scopesOf(query.scopes) };
-      return pageAnswer(await store.secrets(...idsOf(params), page, filter), page, shownSecret);
+      const { order: orderBy, direction: orderDirection, search } = query;
+      const filter = { by: orderBy, direction: orderDirection, search, scopes: scopesOf(query.scopes) };
+      return pageAnswer(await store.secrets(...accountAndStore(params), page, filter), page, shownSecret);
     },
   ),
   route(
@@ -67,15 +75,15 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...writing,
       id: "secrets-store-secret-create",
       method: "post",
-      path: SECRETS,
+      path: SECRETS_PATH,
       summary: "Create secrets",
-      body: z.array(newSecret).max(MAX_BULK),
+      body: z.array(newSecret).max(MAX_BULK_SECRETS),
       maxBytes: 16 * 1024 * 1024,
       result: z.array(secretShape),
     },
     async ({ params, body }) => {
       const secrets = body.map(({ comment, ...secret }) => ({ ...secret, comment: comment ?? "" }));
-      return answer((await store.createSecrets(...idsOf(params), secrets)).map(shownSecret));
+      return answer((await store.createSecrets(...accountAndStore(params), secrets)).map(shownSecret));
     },
   ),
   route(
@@ -83,14 +91,14 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...writing,
       id: "secrets-store-secret-delete-bulk",
       method: "delete",
-      path: SECRETS,
+      path: SECRETS_PATH,
       summary: "Delete secrets",
-      body: z.array(z.object({ id: z.string() })).max(MAX_BULK),
+      body: z.array(z.object({ id: z.string() })).max(MAX_BULK_SECRETS),
       result: z.null(),
     },
     async ({ params, body }) => {
       const ids = new Set(body.map(({ id }) => id));
-      await store.deleteSecrets(...idsOf(params), [...ids]);
+      await store.deleteSecrets(...accountAndStore(params), [...ids]);
       return answer(null);
     },
   ),
@@ -99,36 +107,36 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...reading,
       id: "secrets-store-secret-get",
       method: "get",
-      path: SECRET,
+      path: SECRET_PATH,
       summary: "Get a secret by ID",
       result: secretShape,
     },
-    async ({ params }) => answer(shownSecret(await store.secret(...idsOf(params), params.secret_id!))),
+    async ({ params }) => answer(shownSecret(await store.secret(...accountAndStore(params), params.secret_id!))),
   ),
   route(
     {
       ...writing,
       id: "secrets-store-secret-patch",
       method: "patch",
-      path: SECRET,
+      path: SECRET_PATH,
       summary: "Patch a secret",
-      body: change,
+      body: secretChange,
       result: secretShape,
     },
     async ({ params, body }) =>
-      answer(shownSecret(await store.changeSecret(...idsOf(params), params.secret_id!, body))),
+      answer(shownSecret(await store.changeSecret(...accountAndStore(params), params.secret_id!, body))),
   ),
   route(
     {
       ...writing,
       id: "secrets-store-secret-delete",
       method: "delete",
-      path: SECRET,
+      path: SECRET_PATH,
       summary: "Delete a secret",
       result: z.null(),
     },
     async ({ params }) => {
-      await store.deleteSecrets(...idsOf(params), [params.secret_id!]);
+      await store.deleteSecrets(...accountAndStore(params), [params.secret_id!]);
       return answer(null);
     },
   ),
@@ -137,7 +145,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...writing,
       id: "secrets-store-secret-duplicate",
       method: "post",
-      path: `${SECRET}/duplicate`,
+      path: `${SECRET_PATH}/duplicate`,
       summary: "Duplicate a secret",
       body: z.object(copyFields),
       result: secretShape,
@@ -145,7 +153,10 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     async ({ params, body: { comment, ...copy } }) =>
       answer(
         shownSecret(
-          await store.duplicateSecret(...idsOf(params), params.secret_id!, { ...copy, comment: comment ?? "" }),
+          await store.duplicateSecret(...accountAndStore(params), params.secret_id!, {
+            ...copy,
+            comment: comment ?? "",
+          }),
         ),
       ),
   ),

@@ -5,22 +5,22 @@ export interface SecretsStoreRouteDeps {
   store: SecretsStore;
 }
 
-export const SECRETS_STORE = "/accounts/{account_id}/secrets_store";
-export const STORES = `${SECRETS_STORE}/stores`;
-export const STORE = `${STORES}/{store_id}`;
+export const SECRETS_STORE_PATH = "/accounts/{account_id}/secrets_store";
+export const STORES_PATH = `${SECRETS_STORE_PATH}/stores`;
+export const STORE_PATH = `${STORES_PATH}/{store_id}`;
 
 export const reading = { tag: "Secrets Store", permission: "Secrets Store Read" } as const;
 export const writing = { tag: "Secrets Store", permission: "Secrets Store Write" } as const;
 
-const instant = z.iso.datetime();
-export const direction = z.enum(["asc", "desc"]).optional();
+const timestamp = z.iso.datetime();
+export const sortDirection = z.enum(["asc", "desc"]).optional();
 
 export const storeShape = z.object({
   id: z.string(),
   account_id: z.string(),
   name: z.string(),
-  created: instant,
-  modified: instant,
+  created: timestamp,
+  modified: timestamp,
 });
 
 export const shownStore = ({ id, account, name, createdAt, modifiedAt }: SecretStore) => ({
@@ -31,18 +31,18 @@ export const shownStore = ({ id, account, name, createdAt, modifiedAt }: SecretS
   modified: modifiedAt.toISOString(),
 });
 
-const scope = z.enum(SECRET_SCOPES);
+const secretScope = z.enum(SECRET_SCOPES);
 
-/** Without the value, which no operation returns. */
+/** A secret without its value, which no operation returns. */
 export const secretShape = z.object({
   id: z.string(),
   store_id: z.string(),
   name: z.string(),
   comment: z.string(),
-  scopes: z.array(scope),
+  scopes: z.array(secretScope),
   status: z.literal("active"),
-  created: instant,
-  modified: instant,
+  created: timestamp,
+  modified: timestamp,
 });
 
 export const shownSecret = ({ id, store, name, comment, scopes, createdAt, modifiedAt }: StoredSecret) => ({

@@ -3,30 +3,30 @@ import { secretsStoreLimits } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
-  direction,
+  sortDirection,
   reading,
-  SECRETS_STORE,
+  SECRETS_STORE_PATH,
   shownStore,
-  STORE,
-  STORES,
+  STORE_PATH,
+  STORES_PATH,
   storeShape,
   writing,
   type SecretsStoreRouteDeps,
 } from "./shapes.ts";
 
-/** Creates, lists and deletes stores; the number of secrets in use. */
+/** Operations that create, list and delete stores, and that return the number of secrets in use. */
 export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   route(
     {
       ...reading,
       id: "secrets-store-list",
       method: "get",
-      path: STORES,
+      path: STORES_PATH,
       summary: "List account stores",
       query: z.object({
         ...pageQuery({ perPage: 20, max: 100 }),
         order: z.enum(["name", "created", "modified"]).optional(),
-        direction,
+        direction: sortDirection,
       }),
       result: z.array(storeShape),
     },
@@ -41,7 +41,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...writing,
       id: "secrets-store-create",
       method: "post",
-      path: STORES,
+      path: STORES_PATH,
       summary: "Create a store",
       body: z.object({ name: z.string() }),
       result: storeShape,
@@ -53,7 +53,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...reading,
       id: "secrets-store-get-store",
       method: "get",
-      path: STORE,
+      path: STORE_PATH,
       summary: "Get a store by ID",
       result: storeShape,
     },
@@ -64,7 +64,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...writing,
       id: "secrets-store-delete-store",
       method: "delete",
-      path: STORE,
+      path: STORE_PATH,
       summary: "Delete a store",
       query: z.object({ force: z.enum(["true", "false"]).optional() }),
       result: z.null(),
@@ -79,7 +79,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       ...reading,
       id: "secrets-store-quota",
       method: "get",
-      path: `${SECRETS_STORE}/quota`,
+      path: `${SECRETS_STORE_PATH}/quota`,
       summary: "View secret usage",
       result: z.object({ secrets: z.object({ quota: z.number().int(), usage: z.number().int() }) }),
     },

@@ -14,7 +14,7 @@ export interface WorkerRoutesDeps {
   scripts: Scripts;
   assets: AssetUploads;
   routing: Pick<WorkerRouting, "routes" | "domains">;
-  /** False if AI bindings are undefined. Default true. */
+  /** False if AI bindings are undefined, because no AI server is configured. Default true. */
   offersAi?: boolean;
   objectNamespaces: ObjectNamespaces;
   /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
@@ -35,7 +35,7 @@ export const UPLOAD_BYTES = 48 * 1024 * 1024;
 export const JSON_UPLOAD_BYTES = 68 * 1024 * 1024;
 
 /** The account and the script specified in the path. */
-export const named = (params: Record<string, string>): [account: string, name: string] => [
+export const accountAndScript = (params: Record<string, string>): [account: string, name: string] => [
   params.account_id!,
   (params.script_name ?? params.service_name)!,
 ];
@@ -48,7 +48,7 @@ export async function needScript(scripts: Scripts, account: string, name: string
 
 /** Finds a service: a worker in its only environment, `production`. Throws serviceMissing, environmentMissing. */
 export async function needService(scripts: Scripts, params: Record<string, string>): Promise<Script> {
-  const [account, name] = named(params);
+  const [account, name] = accountAndScript(params);
   const script = await scripts.get(account, name);
   if (script === undefined) throw workerRouteErrors.serviceMissing({ name });
   const environment = params.environment_name ?? "production";

@@ -4,7 +4,7 @@ import { answer, route, type Call, type Route } from "../../operation.ts";
 import { authorOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
-  named,
+  accountAndScript,
   needScript,
   needService,
   needVersion,
@@ -53,10 +53,10 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
 
   return [
     route({ id: "worker-script-get-content", method: "get", path: `${SCRIPT}/content/v2`, ...download }, async (call) =>
-      get(await needScript(scripts, ...named(call.params)), call),
+      get(await needScript(scripts, ...accountAndScript(call.params)), call),
     ),
     route({ id: "worker-script-put-content", method: "put", path: `${SCRIPT}/content`, ...upload }, async (call) =>
-      put(await needScript(scripts, ...named(call.params)), call),
+      put(await needScript(scripts, ...accountAndScript(call.params)), call),
     ),
     route(
       { id: "worker-environment-get-script-content", method: "get", path: `${ENVIRONMENT_PATH}/content`, ...download },

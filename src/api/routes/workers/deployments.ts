@@ -3,7 +3,7 @@ import { workerErrors } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { named, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import { accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
 import { readAnnotations } from "./metadata.ts";
 import { deploymentShape, nothing, shownDeployment } from "./shapes.ts";
 
@@ -28,7 +28,11 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      const { result, info } = pageAnswer(await scripts.deployments(...named(params), page), page, shownDeployment);
+      const { result, info } = pageAnswer(
+        await scripts.deployments(...accountAndScript(params), page),
+        page,
+        shownDeployment,
+      );
       return answer({ deployments: result, items: result }, { info: info! });
     },
   ),
@@ -47,7 +51,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     async (call) => {
       const { versions, annotations } = call.body;
       const deployment = await scripts.deploy(
-        ...named(call.params),
+        ...accountAndScript(call.params),
         {
           versions: versions.map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),
           ...(annotations && { annotations: readAnnotations(annotations) }),
@@ -68,7 +72,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: deploymentShape,
     },
     async ({ params }) => {
-      const [account, name] = named(params);
+      const [account, name] = accountAndScript(params);
       const deployment = await scripts.deployment(account, name, params.deployment_id!);
       if (deployment === undefined)
         throw workerErrors.deploymentMissing({ script: name, deployment: params.deployment_id });
@@ -86,7 +90,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: nothing,
     },
     async ({ params }) => {
-      await scripts.deleteDeployment(...named(params), params.deployment_id!);
+      await scripts.deleteDeployment(...accountAndScript(params), params.deployment_id!);
       return answer(null);
     },
   ),

@@ -2,10 +2,10 @@ import { z } from "@hono/zod-openapi";
 import type { WantedDomain, WorkerDomain } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { isOn, named, pageOf, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import { isOn, accountAndScript, pageOf, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
 
-const DOMAINS = `${WORKERS}/domains`;
-const RECORDS = `${DOMAINS}/records`;
+const DOMAINS_PATH = `${WORKERS}/domains`;
+const RECORDS_PATH = `${DOMAINS_PATH}/records`;
 
 const domainShape = z.object({
   id: z.string(),
@@ -19,14 +19,14 @@ const domainShape = z.object({
   previews_enabled: z.boolean(),
 });
 
-const shown = (domain: WorkerDomain) => ({
+const shownDomain = (domain: WorkerDomain) => ({
   id: domain.id,
   zone_id: domain.zone,
   zone_name: domain.zoneName,
   hostname: domain.hostname,
   service: domain.script,
   environment: "production" as const,
-  // Certificates are identified by their names.
+  // Certificates have no ids of their own, so `cert_id` is the id of the domain.
   cert_id: domain.id,
   enabled: domain.enabled,
   previews_enabled: domain.previewsEnabled,
@@ -41,7 +41,13 @@ const origin = z.object({
 });
 const origins = z.array(origin).max(100);
 
-const wanted = ({ hostname, zone_id, zone_name, enabled, previews_enabled }: z.infer<typeof origin>): WantedDomain => ({
+const toDomainRequest = ({
+  hostname,
+  zone_id,
+  zone_name,
+  enabled,
+  previews_enabled,
+}: z.infer<typeof origin>): WantedDomain => ({
   hostname,
   zoneId: zone_id ?? undefined,
   zoneName: zone_name ?? undefined,
@@ -52,7 +58,7 @@ const wanted = ({ hostname, zone_id, zone_name, enabled, previews_enabled }: z.i
 const environment = z.literal("production").optional();
 const listQuery = z.object({
   ...pageQuery({ perPage: 1000 }),
-  // Clients count pages from 0 or from 1.
+  // Some clients count pages from 0, others from 1.
   page: z.coerce
     .number()
     .int()
@@ -67,36 +73,36 @@ const listQuery = z.object({
   environment,
 });
 
-/** Custom domains: host names of zones whose requests all reach one worker. */
+/** Operations on custom domains: host names in zones for which one worker handles all requests. */
 export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[] => [
-  ...[DOMAINS, RECORDS].flatMap((path) => [
+  ...[DOMAINS_PATH, RECORDS_PATH].flatMap((path) => [
     route(
       {
         ...reading,
-        id: path === DOMAINS ? "worker-domain-list-domains" : "worker-domain-list-records",
+        id: path === DOMAINS_PATH ? "worker-domain-list-domains" : "worker-domain-list-records",
         method: "get",
         path,
-        summary: path === DOMAINS ? "List Domains" : "List records of domains",
+        summary: path === DOMAINS_PATH ? "List Domains" : "List records of domains",
         query: listQuery,
         result: z.array(domainShape),
       },
       async ({ params, query }) => {
         const { hostname, service: script, zone_id: zone, zone_name: zoneName } = query;
         const page = pageRequest(query);
-        const found = await domains.list(params.account_id!, { hostname, script, zone, zoneName });
-        return pageAnswer(pageOf(found, page), page, shown);
+        const domainList = await domains.list(params.account_id!, { hostname, script, zone, zoneName });
+        return pageAnswer(pageOf(domainList, page), page, shownDomain);
       },
     ),
     route(
       {
         ...reading,
-        id: path === DOMAINS ? "worker-domain-get-a-domain" : "worker-domain-get-record",
+        id: path === DOMAINS_PATH ? "worker-domain-get-a-domain" : "worker-domain-get-record",
         method: "get",
         path: `${path}/{domain_id}`,
-        summary: path === DOMAINS ? "Get a Domain" : "Get a record of a domain",
+        summary: path === DOMAINS_PATH ? "Get a Domain" : "Get a record of a domain",
         result: domainShape,
       },
-      async ({ params }) => answer(shown(await domains.get(params.account_id!, params.domain_id!))),
+      async ({ params }) => answer(shownDomain(await domains.get(params.account_id!, params.domain_id!))),
     ),
   ]),
   route(
@@ -104,20 +110,20 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       ...writing,
       id: "worker-domain-attach-to-domain",
       method: "put",
-      path: DOMAINS,
+      path: DOMAINS_PATH,
       summary: "Attach to Domain",
       body: origin.extend({ service: z.string(), environment: environment.nullable() }),
       result: domainShape,
     },
-    async ({ params, body: { service, ...sent } }) =>
-      answer(shown(await domains.attach(params.account_id!, service, wanted(sent)))),
+    async ({ params, body: { service, ...originFields } }) =>
+      answer(shownDomain(await domains.attach(params.account_id!, service, toDomainRequest(originFields)))),
   ),
   route(
     {
       ...writing,
       id: "worker-domain-detach-from-domain",
       method: "delete",
-      path: `${DOMAINS}/{domain_id}`,
+      path: `${DOMAINS_PATH}/{domain_id}`,
       summary: "Detach from Domain",
       result: z.null(),
     },
@@ -126,7 +132,7 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       return answer(null);
     },
   ),
-  // The effect of the next operation: clients ask for confirmation of conflicts.
+  // Returns what `records` below would change, so that clients can ask the user to confirm conflicts.
   route(
     {
       ...writing,
@@ -144,12 +150,12 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       }),
     },
     async ({ params, body }) => {
-      const plan = await domains.plan(...named(params), body.map(wanted));
+      const plan = await domains.plan(...accountAndScript(params), body.map(toDomainRequest));
       return answer({
-        added: plan.added.map(shown),
-        removed: plan.removed.map(shown),
-        updated: plan.updated.map(({ modified, ...domain }) => ({ ...shown(domain), modified })),
-        conflicting: plan.conflicting.map(shown),
+        added: plan.added.map(shownDomain),
+        removed: plan.removed.map(shownDomain),
+        updated: plan.updated.map(({ modified, ...domain }) => ({ ...shownDomain(domain), modified })),
+        conflicting: plan.conflicting.map(shownDomain),
       });
     },
   ),
@@ -174,9 +180,12 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
         origins: body.override_existing_origin === true,
         records: body.override_existing_dns_record === true,
       };
-      const sent = body.origins.map(wanted);
-      if (!isOn(query.validate)) return answer((await domains.replace(...named(params), sent, override)).map(shown));
-      await domains.validate(...named(params), sent, override);
+      const requestedDomains = body.origins.map(toDomainRequest);
+      if (!isOn(query.validate))
+        return answer(
+          (await domains.replace(...accountAndScript(params), requestedDomains, override)).map(shownDomain),
+        );
+      await domains.validate(...accountAndScript(params), requestedDomains, override);
       return answer([]);
     },
   ),

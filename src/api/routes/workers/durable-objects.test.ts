@@ -4,16 +4,18 @@ import { formOf, metadataOf, startWorkersApi, WORKERS } from "./workers.testing.
 
 const SCRIPT = `${WORKERS}/scripts/counters`;
 const NAMESPACES = `${WORKERS}/durable_objects/namespaces`;
-const code = (...classes: string[]) =>
+const classModule = (...classes: string[]) =>
   `${classes.map((name) => `export class ${name} {}`).join("\n")}\nexport default { fetch: () => new Response("x") };`;
-const form = (source: string, more: object) =>
-  formOf(metadataOf(more), { "index.js": [source, "application/javascript+module"] });
+const uploadForm = (source: string, metadata: object) =>
+  formOf(metadataOf(metadata), { "index.js": [source, "application/javascript+module"] });
 const COUNTER = { type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" };
-const FIRST = { new_tag: "v1", steps: [{ new_sqlite_classes: ["Counter"] }, { new_classes: ["Old"] }] };
+const FIRST_MIGRATION = { new_tag: "v1", steps: [{ new_sqlite_classes: ["Counter"] }, { new_classes: ["Old"] }] };
 
-test("an upload creates namespaces, which the API lists; the service shows the tag", async (t) => {
+test("an upload creates namespaces, which the API lists; the service contains the migration tag", async (t) => {
   const { ok, call } = await startWorkersApi(t);
-  await ok("put", SCRIPT, { body: form(code("Counter", "Old"), { bindings: [COUNTER], migrations: FIRST }) });
+  await ok("put", SCRIPT, {
+    body: uploadForm(classModule("Counter", "Old"), { bindings: [COUNTER], migrations: FIRST_MIGRATION }),
+  });
   const { body } = await call("get", NAMESPACES, { query: { per_page: 1 } });
   const [first] = body.result;
   assert.deepEqual(first, {
@@ -33,39 +35,45 @@ test("an upload creates namespaces, which the API lists; the service shows the t
   assert.deepEqual((await call("get", `${NAMESPACES}/${"0".repeat(32)}/objects`)).body.errors[0].code, 10066);
 });
 
-test("a second upload needs the current tag, and classes must be exported", async (t) => {
+test("a later upload must specify the current migration tag and export all classes", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
-  const migrations = FIRST;
-  assert.deepEqual((await refused("put", SCRIPT, { body: form(code("Old"), { migrations }) })).slice(1), [
+  const migrations = FIRST_MIGRATION;
+  assert.deepEqual((await refused("put", SCRIPT, { body: uploadForm(classModule("Old"), { migrations }) })).slice(1), [
     10070,
     "Cannot apply new-sqlite-class migration to class 'Counter' that is not exported by script",
   ]);
-  await ok("put", SCRIPT, { body: form(code("Counter", "Old"), { migrations }) });
-  assert.deepEqual((await refused("put", SCRIPT, { body: form(code("Counter", "Old"), { migrations }) })).slice(1), [
-    10079,
-    "Migration tag precondition failed; current tag is v1",
-  ]);
-  assert.equal((await refused("put", SCRIPT, { body: form(code("Counter"), {}) }))[1], 10064);
-  const unknown = { ...COUNTER, class_name: "Other" };
-  assert.equal(
-    (await refused("put", SCRIPT, { body: form(code("Counter", "Old", "Other"), { bindings: [unknown] }) }))[1],
-    10061,
+  await ok("put", SCRIPT, { body: uploadForm(classModule("Counter", "Old"), { migrations }) });
+  assert.deepEqual(
+    (await refused("put", SCRIPT, { body: uploadForm(classModule("Counter", "Old"), { migrations }) })).slice(1),
+    [10079, "Migration tag precondition failed; current tag is v1"],
   );
-  const more = { old_tag: "v1", new_tag: "v2", new_classes: ["More"] };
+  assert.equal((await refused("put", SCRIPT, { body: uploadForm(classModule("Counter"), {}) }))[1], 10064);
+  const unknownClass = { ...COUNTER, class_name: "Other" };
   assert.equal(
     (
-      await refused("post", `${SCRIPT}/versions`, { body: form(code("Counter", "Old", "More"), { migrations: more }) })
+      await refused("put", SCRIPT, {
+        body: uploadForm(classModule("Counter", "Old", "Other"), { bindings: [unknownClass] }),
+      })
+    )[1],
+    10061,
+  );
+  const secondMigration = { old_tag: "v1", new_tag: "v2", new_classes: ["More"] };
+  assert.equal(
+    (
+      await refused("post", `${SCRIPT}/versions`, {
+        body: uploadForm(classModule("Counter", "Old", "More"), { migrations: secondMigration }),
+      })
     )[1],
     10211,
   );
-  await ok("put", SCRIPT, { body: form(code("Counter", "Old", "More"), { migrations: more }) });
+  await ok("put", SCRIPT, { body: uploadForm(classModule("Counter", "Old", "More"), { migrations: secondMigration }) });
 });
 
-test("references show which workers bind the classes", async (t) => {
+test("references list the workers with bindings to the classes", async (t) => {
   const { ok } = await startWorkersApi(t);
-  await ok("put", SCRIPT, { body: form(code("Counter", "Old"), { migrations: FIRST }) });
-  const foreign = { ...COUNTER, script_name: "counters" };
-  await ok("put", `${WORKERS}/scripts/caller`, { body: form(code(), { bindings: [foreign] }) });
+  await ok("put", SCRIPT, { body: uploadForm(classModule("Counter", "Old"), { migrations: FIRST_MIGRATION }) });
+  const foreignBinding = { ...COUNTER, script_name: "counters" };
+  await ok("put", `${WORKERS}/scripts/caller`, { body: uploadForm(classModule(), { bindings: [foreignBinding] }) });
   const [{ id }] = await ok("get", NAMESPACES);
   assert.deepEqual((await ok("get", `${SCRIPT}/references`)).durable_objects, [
     {

@@ -3,7 +3,7 @@ import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { reading, WORKERS, type WorkerRoutesDeps } from "./common.ts";
 
-const NAMESPACES = `${WORKERS}/durable_objects/namespaces`;
+const NAMESPACES_PATH = `${WORKERS}/durable_objects/namespaces`;
 
 const namespaceShape = z.object({
   id: z.string(),
@@ -14,15 +14,15 @@ const namespaceShape = z.object({
 });
 const objectShape = z.object({ id: z.string(), hasStoredData: z.boolean() });
 
-const MAX_OBJECTS = 10_000;
+const MAX_OBJECTS_PER_PAGE = 10_000;
 
-/** Lists Durable Object namespaces and their objects. */
+/** Operations that list Durable Object namespaces and their objects. */
 export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Route[] => [
   route(
     {
       id: "durable-objects-namespace-list-namespaces",
       method: "get",
-      path: NAMESPACES,
+      path: NAMESPACES_PATH,
       summary: "List Durable Object namespaces",
       ...reading,
       query: z.object(pageQuery({ perPage: 20 })),
@@ -47,11 +47,11 @@ export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Rou
     {
       id: "durable-objects-namespace-list-objects",
       method: "get",
-      path: `${NAMESPACES}/{id}/objects`,
+      path: `${NAMESPACES_PATH}/{id}/objects`,
       summary: "List Durable Objects",
       ...reading,
       query: z.object({
-        limit: z.coerce.number().int().min(1).max(MAX_OBJECTS).default(1000),
+        limit: z.coerce.number().int().min(1).max(MAX_OBJECTS_PER_PAGE).default(1000),
         cursor: z
           .string()
           .regex(/^([0-9a-f]{64})?$/)

@@ -5,7 +5,7 @@ import { contentRoutes } from "./content.ts";
 import { domainRoutes } from "./domains.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { durableObjectRoutes } from "./durable-objects.ts";
-import { recordRoutes } from "./records.ts";
+import { recordRoutes } from "./worker-records.ts";
 import { recordVersionRoutes } from "./record-versions.ts";
 import { routeRoutes } from "./routes.ts";
 import { scheduleRoutes } from "./schedules.ts";

@@ -3,7 +3,7 @@ import { MAX_TAIL_CONSUMERS, type ScriptSettings, type Upload, type Version } fr
 import { assetFields } from "./asset-fields.ts";
 import { BINDING_TYPES, readBindings, sentBindings, type ReadOptions } from "./bindings.ts";
 import { workerRouteErrors } from "./errors.ts";
-import { migrationsPartOf, sentMigrations } from "./migrations.ts";
+import { migrationsPartOf, migrationsField } from "./migrations.ts";
 import { observability, placement } from "./setting-fields.ts";
 
 const annotations = z.record(z.string(), z.unknown());
@@ -32,7 +32,7 @@ export const versionFields = {
   compatibility_flags: z.array(z.string()).nullish(),
   limits: z.object({ cpu_ms: z.number().int().positive().nullish() }).nullish(),
   annotations: annotations.nullish(),
-  migrations: sentMigrations.nullish(),
+  migrations: migrationsField.nullish(),
 };
 
 /**
@@ -69,7 +69,7 @@ export function readSettingsPatch(value: unknown, part = "settings"): SettingsPa
   if (!isEmpty(patch.migrations))
     throw workerRouteErrors.notOffered({
       what: "Migrations without an upload (`migrations`)",
-      fix: "Upload a new version with them.",
+      fix: "Upload a new version with the migrations.",
     });
   if (!isEmpty(patch.assets))
     throw workerRouteErrors.notOffered({
@@ -97,7 +97,7 @@ export function rejectUnsupported<Fields extends { [Name in keyof typeof unsuppo
   return fields;
 }
 
-/** Empty: null, "", [], {}, and containers of empty values. */
+/** True for null, "", [], {}, and containers of empty values. */
 const isEmpty = (value: unknown): boolean => {
   if (value === undefined || value === null || value === "") return true;
   return typeof value === "object" && Object.values(value).every(isEmpty);

@@ -29,7 +29,7 @@ export const uploadNotices = (
     .filter(({ type }) => type === "ai" && !offersAi)
     .map(({ name }) => ({
       code: CODES.undefinedBinding,
-      message: `env.${name} is undefined: this server has no AI server. Set \`workers.ai_url\` to the URL of an OpenAI-compatible server.`,
+      message: `env.${name} is undefined because no AI server is configured. Set \`workers.ai_url\` to the URL of an OpenAI-compatible server.`,
     })),
 ];
 

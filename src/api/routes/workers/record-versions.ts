@@ -13,7 +13,7 @@ import { authorOf } from "./author.ts";
 import { shownBinding } from "./bindings.ts";
 import { isOn, JSON_UPLOAD_BYTES, reading, writing, type WorkerRoutesDeps } from "./common.ts";
 import { needLatest } from "./content.ts";
-import { needRecord, RECORD } from "./records.ts";
+import { needRecord, RECORD } from "./worker-records.ts";
 import { nothing } from "./shapes.ts";
 import { patchedUpload, sentModuleShape, versionPatch, versionRequest, uploadOf } from "./version-body.ts";
 

@@ -2,90 +2,91 @@ import { z } from "@hono/zod-openapi";
 import type { RoutingZone, WorkerRoute } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { apiErrors } from "../../errors.ts";
-import { ENVIRONMENT_PATH, isOn, named, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import { ENVIRONMENT_PATH, isOn, accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
 
-const ROUTES = "/zones/{zone_id}/workers/routes";
-const ROUTE = `${ROUTES}/{route_id}`;
+const ROUTES_PATH = "/zones/{zone_id}/workers/routes";
+const ROUTE_PATH = `${ROUTES_PATH}/{route_id}`;
 const readingRoutes = { tag: "Workers", permission: "Workers Routes Read" } as const;
 const writingRoutes = { tag: "Workers", permission: "Workers Routes Write" } as const;
 
 const routeShape = z.object({ id: z.string(), pattern: z.string(), script: z.string().optional() });
 const scriptRouteShape = routeShape.extend({ zone_id: z.string(), zone_name: z.string() });
-/** A route without a script disables workers. */
-const sentRoute = z.object({ pattern: z.string(), script: z.string().nullish() });
-const sentRoutes = z
+/** A route without a script disables workers for its pattern. */
+const routeRequest = z.object({ pattern: z.string(), script: z.string().nullish() });
+const scriptRoutesRequest = z
   .array(z.object({ pattern: z.string(), zone_id: z.string().optional(), zone_name: z.string().optional() }))
   .max(1000);
 
-const shown = ({ id, pattern, script }: WorkerRoute) => ({ id, pattern, ...(script !== undefined && { script }) });
+const shownRoute = ({ id, pattern, script }: WorkerRoute) => ({ id, pattern, ...(script !== undefined && { script }) });
 const shownWithZone = (each: WorkerRoute & { zoneName: string }) => ({
-  ...shown(each),
+  ...shownRoute(each),
   zone_id: each.zone,
   zone_name: each.zoneName,
 });
-const wanted = ({ pattern, script }: z.infer<typeof sentRoute>) => ({ pattern, script: script || undefined });
+const toRouteChange = ({ pattern, script }: z.infer<typeof routeRequest>) => ({ pattern, script: script || undefined });
 
-/** Throws notAllowed if the token may not change the routes of one of the zones. */
+/** Throws notAuthenticated if the token may not change the routes of one of the zones. */
 function checkZones({ caller }: Call, zones: readonly RoutingZone[]): void {
-  const denied = zones.some(({ id, account }) => !caller.allows("Workers Routes Write", { zone: id, account }));
+  const isDenied = zones.some(({ id, account }) => !caller.allows("Workers Routes Write", { zone: id, account }));
   // Clients then create the routes one by one.
-  if (denied) throw apiErrors.notAuthenticated();
+  if (isDenied) throw apiErrors.notAuthenticated();
 }
 
-/** Routes of zones, and of one worker. */
+/** Operations on the routes of a zone and of a worker. */
 export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] => [
   route(
     {
       ...readingRoutes,
       id: "worker-routes-list-routes",
       method: "get",
-      path: ROUTES,
+      path: ROUTES_PATH,
       summary: "List Routes",
       result: z.array(routeShape),
     },
-    async ({ params }) => answer((await routes.list(params.zone_id!)).map(shown)),
+    async ({ params }) => answer((await routes.list(params.zone_id!)).map(shownRoute)),
   ),
   route(
     {
       ...writingRoutes,
       id: "worker-routes-create-route",
       method: "post",
-      path: ROUTES,
+      path: ROUTES_PATH,
       summary: "Create Route",
-      body: sentRoute,
+      body: routeRequest,
       result: routeShape,
     },
-    async ({ params, body }) => answer(shown(await routes.create(params.zone_id!, wanted(body)))),
+    async ({ params, body }) => answer(shownRoute(await routes.create(params.zone_id!, toRouteChange(body)))),
   ),
   route(
     {
       ...readingRoutes,
       id: "worker-routes-get-route",
       method: "get",
-      path: ROUTE,
+      path: ROUTE_PATH,
       summary: "Get Route",
       result: routeShape,
     },
-    async ({ params }) => answer(shown(await routes.get(params.zone_id!, params.route_id!))),
+    async ({ params }) => answer(shownRoute(await routes.get(params.zone_id!, params.route_id!))),
   ),
   route(
     {
       ...writingRoutes,
       id: "worker-routes-update-route",
       method: "put",
-      path: ROUTE,
+      path: ROUTE_PATH,
       summary: "Update Route",
-      body: sentRoute,
+      body: routeRequest,
       result: routeShape,
     },
-    async ({ params, body }) => answer(shown(await routes.update(params.zone_id!, params.route_id!, wanted(body)))),
+    async ({ params, body }) =>
+      answer(shownRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body)))),
   ),
   route(
     {
       ...writingRoutes,
       id: "worker-routes-delete-route",
       method: "delete",
-      path: ROUTE,
+      path: ROUTE_PATH,
       summary: "Delete Route",
       result: z.object({ id: z.string() }),
     },
@@ -106,10 +107,10 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
         query: z.object({ show_zonename: z.string().optional() }),
         result: z.array(scriptRouteShape),
       },
-      async ({ params }) => answer((await routes.ofScript(...named(params))).map(shownWithZone)),
+      async ({ params }) => answer((await routes.ofScript(...accountAndScript(params))).map(shownWithZone)),
     ),
   ),
-  // With `validate`, nothing changes, and the worker need not exist: a deploy checks its routes before the upload.
+  // With `validate`, only checks the routes, even if the worker does not exist yet: a deploy does so before the upload.
   route(
     {
       ...writing,
@@ -118,7 +119,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       path: `${SCRIPT}/routes`,
       summary: "Replace the routes of a Worker",
       query: z.object({ validate: z.string().optional() }),
-      body: sentRoutes,
+      body: scriptRoutesRequest,
       result: z.array(scriptRouteShape),
     },
     async (call) => {
@@ -127,10 +128,10 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
         zoneId,
         zoneName,
       }));
-      const where = named(call.params);
-      checkZones(call, await routes.plan(...where, patterns));
+      const accountScript = accountAndScript(call.params);
+      checkZones(call, await routes.plan(...accountScript, patterns));
       if (isOn(call.query.validate)) return answer([]);
-      return answer((await routes.replace(...where, patterns)).map(shownWithZone));
+      return answer((await routes.replace(...accountScript, patterns)).map(shownWithZone));
     },
   ),
 ];

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Schedule } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { named, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import { accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
 
 const shape = z.object({
   schedules: z.array(z.object({ cron: z.string(), created_on: z.iso.datetime(), modified_on: z.iso.datetime() })),
@@ -25,7 +25,7 @@ export const scheduleRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: shape,
     },
-    async ({ params }) => answer(shown(await scripts.schedules(...named(params)))),
+    async ({ params }) => answer(shown(await scripts.schedules(...accountAndScript(params)))),
   ),
   route(
     {
@@ -41,7 +41,7 @@ export const scheduleRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       answer(
         shown(
           await scripts.changeSchedules(
-            ...named(params),
+            ...accountAndScript(params),
             body.map(({ cron }) => cron),
           ),
         ),

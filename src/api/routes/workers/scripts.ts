@@ -4,7 +4,7 @@ import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import {
-  named,
+  accountAndScript,
   needScript,
   pageOf,
   reading,
@@ -98,7 +98,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
     },
     async (call) => {
       const upload = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
-      const { script, version } = await scripts.upload(...named(call.params), upload, authorOf(call));
+      const { script, version } = await scripts.upload(...accountAndScript(call.params), upload, authorOf(call));
       return answer(shownUpload(script, version), { messages: uploadNotices(version, { script, offersAi }) });
     },
   ),
@@ -113,7 +113,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       raw: "multipart/form-data",
     },
     async ({ params }) => {
-      const script = await needScript(scripts, ...named(params));
+      const script = await needScript(scripts, ...accountAndScript(params));
       return contentResponse(scripts, await versionInForce(scripts, script));
     },
   ),
@@ -129,7 +129,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       result: nothing,
     },
     async ({ params }) => {
-      await scripts.delete(...named(params));
+      await scripts.delete(...accountAndScript(params));
       return answer(null);
     },
   ),

@@ -3,7 +3,15 @@ import { workerErrors } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { ENVIRONMENT_PATH, named, pageOf, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  ENVIRONMENT_PATH,
+  accountAndScript,
+  pageOf,
+  reading,
+  SCRIPT,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { nothing } from "./shapes.ts";
 import { readAnnotations } from "./metadata.ts";
 
@@ -40,7 +48,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
         async ({ params, query }) => {
           const page = pageRequest(query);
-          return pageAnswer(pageOf(await scripts.secrets(...named(params)), page), page, shown);
+          return pageAnswer(pageOf(await scripts.secrets(...accountAndScript(params)), page), page, shown);
         },
       ),
 
@@ -56,7 +64,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
         async (call) => {
           const { name, text } = call.body;
-          await scripts.changeSecrets(...named(call.params), { [name]: text }, authorOf(call));
+          await scripts.changeSecrets(...accountAndScript(call.params), { [name]: text }, authorOf(call));
           return answer(shown(name));
         },
       ),
@@ -74,7 +82,8 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
         async ({ params }) => {
           const name = params.secret_name!;
-          if (!(await scripts.secrets(...named(params))).includes(name)) throw workerErrors.bindingMissing({ name });
+          if (!(await scripts.secrets(...accountAndScript(params))).includes(name))
+            throw workerErrors.bindingMissing({ name });
           return answer(shown(name));
         },
       ),
@@ -90,7 +99,11 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           result: nothing,
         },
         async (call) => {
-          await scripts.changeSecrets(...named(call.params), { [call.params.secret_name!]: null }, authorOf(call));
+          await scripts.changeSecrets(
+            ...accountAndScript(call.params),
+            { [call.params.secret_name!]: null },
+            authorOf(call),
+          );
           return answer(null);
         },
       ),
@@ -108,7 +121,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         async (call) => {
           const { secrets, version_tags } = call.body;
           const changes = Object.fromEntries(Object.entries(secrets).map(([name, sent]) => [name, sent?.text ?? null]));
-          const where = named(call.params);
+          const where = accountAndScript(call.params);
           if (Object.keys(changes).length > 0)
             await scripts.changeSecrets(...where, changes, authorOf(call), {
               ...(version_tags && { annotations: readAnnotations(version_tags) }),

@@ -79,7 +79,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
   ),
 
-  // Lists what depends on a worker: only bindings to its Durable Objects are known.
+  // Lists what depends on a worker: only the workers with bindings to its Durable Objects.
   route(
     {
       id: "worker-get-references",
@@ -121,9 +121,9 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   ),
 ];
 
-/** Bindings of other workers to the Durable Objects of this one. */
-const objectReferences = (all: Script[], name: string) =>
-  all.flatMap(({ name: service, latest }) =>
+/** Bindings in other workers to the Durable Objects of this worker. */
+const objectReferences = (scripts: Script[], name: string) =>
+  scripts.flatMap(({ name: service, latest }) =>
     (latest?.bindings ?? []).flatMap((binding) =>
       binding.type === "durable_object_namespace" && binding.script_name === name
         ? [

@@ -4,7 +4,7 @@ import { answer, route, type Call, type Route } from "../../operation.ts";
 import { authorOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
-  named,
+  accountAndScript,
   needScript,
   needService,
   reading,
@@ -41,7 +41,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: settingsShape,
       },
-      async ({ params }) => answer(shownSettings(await needScript(scripts, ...named(params)))),
+      async ({ params }) => answer(shownSettings(await needScript(scripts, ...accountAndScript(params)))),
     ),
 
     route(
@@ -54,7 +54,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: settingsShape,
       },
       async (call) => {
-        const script = await needScript(scripts, ...named(call.params));
+        const script = await needScript(scripts, ...accountAndScript(call.params));
         await change(scripts, script, await readPatch(call), call);
         return answer(shownSettings(await needScript(scripts, script.account, script.name)));
       },
@@ -69,7 +69,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: scriptSettingsShape,
       },
-      async ({ params }) => answer(shownScriptSettings(await needScript(scripts, ...named(params)))),
+      async ({ params }) => answer(shownScriptSettings(await needScript(scripts, ...accountAndScript(params)))),
     ),
     route(
       {
@@ -80,7 +80,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...writing,
         result: scriptSettingsShape,
       },
-      async (call) => patchScript(await needScript(scripts, ...named(call.params)), call),
+      async (call) => patchScript(await needScript(scripts, ...accountAndScript(call.params)), call),
     ),
 
     route(
@@ -119,7 +119,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: usageShape,
       },
-      async ({ params }) => answer(shownUsage(await needScript(scripts, ...named(params)))),
+      async ({ params }) => answer(shownUsage(await needScript(scripts, ...accountAndScript(params)))),
     ),
     route(
       {
@@ -132,7 +132,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: usageShape,
       },
       async (call) => {
-        const script = await needScript(scripts, ...named(call.params));
+        const script = await needScript(scripts, ...accountAndScript(call.params));
         const { usage_model, user_limits } = call.body;
         await change(scripts, script, { usage_model, ...(user_limits && { limits: user_limits }) }, call);
         return answer(shownUsage(await needScript(scripts, script.account, script.name)));

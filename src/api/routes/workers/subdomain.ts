@@ -3,7 +3,7 @@ import type { Script } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import {
   ENVIRONMENT_PATH,
-  named,
+  accountAndScript,
   needScript,
   needService,
   reading,
@@ -70,7 +70,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: scriptShape,
     },
-    async ({ params }) => answer(shown(await needScript(scripts, ...named(params)))),
+    async ({ params }) => answer(shown(await needScript(scripts, ...accountAndScript(params)))),
   ),
   route(
     {
@@ -96,7 +96,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     async ({ params, body }) =>
       answer(
         shown(
-          await scripts.changeSettings(...named(params), {
+          await scripts.changeSettings(...accountAndScript(params), {
             subdomainEnabled: body.enabled,
             ...(typeof body.previews_enabled === "boolean" && { previewsEnabled: body.previews_enabled }),
           }),
@@ -114,7 +114,12 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params }) =>
       answer(
-        shown(await scripts.changeSettings(...named(params), { subdomainEnabled: false, previewsEnabled: false })),
+        shown(
+          await scripts.changeSettings(...accountAndScript(params), {
+            subdomainEnabled: false,
+            previewsEnabled: false,
+          }),
+        ),
       ),
   ),
 ];

@@ -249,7 +249,7 @@ describe("metadata of an upload", () => {
     assert.match(await refusal(withMetadata({ containers: [{ class_name: "A" }] })), /Containers/);
   });
 
-  test("reads migrations with several steps or with one", async () => {
+  test("accepts migrations with a list of steps or with a single step", async () => {
     const migrationsIn = async (migrations: unknown) => (await readUploadForm(withMetadata({ migrations }))).migrations;
     assert.equal(await migrationsIn({}), undefined);
     assert.equal(await migrationsIn(null), undefined);

@@ -2,7 +2,16 @@ import { z } from "@hono/zod-openapi";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { isOn, named, needVersion, reading, SCRIPT, UPLOAD_BYTES, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  isOn,
+  accountAndScript,
+  needVersion,
+  reading,
+  SCRIPT,
+  UPLOAD_BYTES,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { uploadNotices } from "./notices.ts";
 import { receiveUpload } from "./receive.ts";
 import { shownVersion, shownVersionItem, versionItemShape, versionShape } from "./shapes.ts";
@@ -27,7 +36,11 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
         isOn(query.deployable) && query.page === 1
           ? { page: 1, perPage: Math.max(DEPLOYABLE, query.per_page) }
           : pageRequest(query);
-      const { result, info } = pageAnswer(await scripts.versions(...named(params), page), page, shownVersionItem);
+      const { result, info } = pageAnswer(
+        await scripts.versions(...accountAndScript(params), page),
+        page,
+        shownVersionItem,
+      );
       return answer({ items: result }, { info: info! });
     },
   ),
@@ -48,7 +61,7 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
       const { settings: _, ...upload } = await receiveUpload(call, {
         inheritStrictly: call.query.bindings_inherit === "strict",
       });
-      const version = await scripts.createVersion(...named(call.params), upload, authorOf(call));
+      const version = await scripts.createVersion(...accountAndScript(call.params), upload, authorOf(call));
       return answer(shownVersion(version), { messages: uploadNotices(version, { offersAi }) });
     },
   ),
@@ -62,6 +75,7 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
       ...reading,
       result: versionShape,
     },
-    async ({ params }) => answer(shownVersion(await needVersion(scripts, ...named(params), params.version_id!))),
+    async ({ params }) =>
+      answer(shownVersion(await needVersion(scripts, ...accountAndScript(params), params.version_id!))),
   ),
 ];

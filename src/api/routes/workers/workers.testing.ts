@@ -140,7 +140,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
 
 export const CODE = `export default { async fetch() { return new Response("one"); }, async email() {} };\n`;
 
-/** The modules of a tail worker. */
+/** The module of a minimal tail worker. */
 export const TAIL_WORKER: Record<string, [string, string]> = {
   "index.js": ["export default { tail() {} };", "application/javascript+module"],
 };

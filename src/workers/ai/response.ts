@@ -10,13 +10,13 @@ interface ToolCall {
   function?: { name?: string; arguments?: string };
 }
 
-/** The response of the server in the form of Workers AI. Undefined: the response has another form. */
-export function aiAnswer(task: AiRequest["task"], body: unknown): Record<string, unknown> | undefined {
+/** Converts a response of the AI server to the format of Workers AI. Undefined if its format is unexpected. */
+export function toAiResponse(task: AiRequest["task"], body: unknown): Record<string, unknown> | undefined {
   if (typeof body !== "object" || body === null) return undefined;
-  return task === "embeddings" ? embeddingsOf(body) : generationOf(body);
+  return task === "embeddings" ? embeddingsOf(body) : textGenerationOf(body);
 }
 
-function generationOf({ choices, usage }: Completion): Record<string, unknown> | undefined {
+function textGenerationOf({ choices, usage }: Completion): Record<string, unknown> | undefined {
   const message = choices?.[0]?.message;
   if (message === undefined) return undefined;
   const { content, tool_calls: calls } = message;
@@ -27,14 +27,14 @@ function generationOf({ choices, usage }: Completion): Record<string, unknown> |
   };
 }
 
-function toolCallOf({ id, function: called }: ToolCall) {
-  let parsed: unknown = called?.arguments;
+function toolCallOf({ id, function: calledFunction }: ToolCall) {
+  let parsedArguments: unknown = calledFunction?.arguments;
   try {
-    parsed = JSON.parse(called?.arguments ?? "{}");
+    parsedArguments = JSON.parse(calledFunction?.arguments ?? "{}");
   } catch {
-    // A model may produce arguments that are not JSON; the worker receives them as text.
+    // A model may generate arguments that are not valid JSON. The worker receives them as text.
   }
-  return { ...(id !== undefined && { id }), name: called?.name ?? "", arguments: parsed };
+  return { ...(id !== undefined && { id }), name: calledFunction?.name ?? "", arguments: parsedArguments };
 }
 
 function embeddingsOf(body: { data?: { index?: number; embedding?: unknown }[]; usage?: unknown }) {
@@ -49,7 +49,7 @@ function embeddingsOf(body: { data?: { index?: number; embedding?: unknown }[]; 
   };
 }
 
-/** The text of an error response: `{ error: { message } }`, `{ error: "…" }` or `{ message }`. */
+/** The message in an error response: `{ error: { message } }`, `{ error: "…" }` or `{ message }`. */
 export function aiErrorText(body: unknown, status: number): string {
   const { error, message } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
   const inner = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;

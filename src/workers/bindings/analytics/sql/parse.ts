@@ -47,7 +47,7 @@ function parseColumn(query: string, reader: TokenReader): Column | "*" {
   if (reader.takeSymbol("*")) return "*";
   const start = reader.position();
   const expression = parseExpression(reader);
-  const text = query.slice(start, reader.previousEnd()).trim();
+  const text = query.slice(start, reader.previousEnd());
   const alias = reader.take("as") ? reader.name("an alias after AS") : undefined;
   return { expression, name: alias ?? text, alias };
 }

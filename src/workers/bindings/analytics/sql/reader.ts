@@ -94,8 +94,7 @@ export function createReader(query: string): TokenReader {
       }
     },
     position: () => token().at,
-    // The start of the next token: the caller trims the spaces before it.
-    previousEnd: () => token().at,
+    previousEnd: () => tokens[index - 1]?.end ?? 0,
     unexpected(expected) {
       const { at, kind } = token();
       const found = kind === "end" ? "the end of the query" : quoteExcerpt(query.slice(at));

@@ -60,13 +60,13 @@ describe("values", () => {
 
 describe("queries", () => {
   test("select columns, use aliases and contain comments", async () => {
-    const sql = `select blob1 as name, /* twice */ double1*2, "index1" -- the key
+    const sql = `select blob1 as name, /* twice */ double1*2 /* not once */, "index1" -- the key
       FROM \`events\` WHERE name = 'Anna';`;
     const { rows: found, columns } = await run(sql);
     assert.deepEqual(found, [["Anna", 2, "one"]]);
     assert.deepEqual(
-      columns.map(({ name }) => name.split(" ")[0]),
-      ["name", "double1*2,".replace(",", ""), `"index1"`],
+      columns.map(({ name }) => name),
+      ["name", "double1*2", `"index1"`],
     );
   });
 

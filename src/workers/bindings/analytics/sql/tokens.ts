@@ -3,8 +3,9 @@ import { analyticsErrors } from "../errors.ts";
 export interface Token {
   kind: "name" | "string" | "number" | "symbol" | "end";
   text: string;
-  /** Offset in the query. */
+  /** Offsets in the query: of its first character, and of the one after its last. */
   at: number;
+  end: number;
   /** True for a quoted name, which is never a keyword. */
   quoted?: true;
 }
@@ -37,16 +38,17 @@ export function tokenize(query: string): Token[] {
         reason: `syntax error at position ${at + 1}: ${quoteExcerpt(query.slice(at))}`,
       });
     const { number, name, string, quoted = groups["ticked"], symbol } = groups;
-    if (number !== undefined) tokens.push({ kind: "number", text: number, at });
-    else if (name !== undefined) tokens.push({ kind: "name", text: name, at });
-    else if (string !== undefined) tokens.push({ kind: "string", text: unescape(string), at });
-    else if (quoted !== undefined) tokens.push({ kind: "name", text: quoted, at, quoted: true });
-    else if (symbol !== undefined) tokens.push({ kind: "symbol", text: symbol, at });
+    const position = { at, end: PATTERN.lastIndex };
+    if (number !== undefined) tokens.push({ kind: "number", text: number, ...position });
+    else if (name !== undefined) tokens.push({ kind: "name", text: name, ...position });
+    else if (string !== undefined) tokens.push({ kind: "string", text: unescape(string), ...position });
+    else if (quoted !== undefined) tokens.push({ kind: "name", text: quoted, ...position, quoted: true });
+    else if (symbol !== undefined) tokens.push({ kind: "symbol", text: symbol, ...position });
     if (tokens.length > MAX_TOKENS)
       throw analyticsErrors.invalidQuery({ reason: `the query has more than ${MAX_TOKENS} tokens` });
-    at = PATTERN.lastIndex;
+    at = position.end;
   }
-  return [...tokens, { kind: "end", text: "", at }];
+  return [...tokens, { kind: "end", text: "", at, end: at }];
 }
 
 const unescape = (text: string) =>

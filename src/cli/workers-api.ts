@@ -1,4 +1,4 @@
-import type { ShownBinding } from "./deploy/bindings.ts";
+import type { ShownBinding } from "../workers/index.ts";
 
 /** Versions and deployments as the API returns them. */
 export interface VersionItem {

@@ -3,7 +3,6 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { mailAddress, setAddress } from "../deploy/address.ts";
 import { setAddresses } from "../deploy/addresses.ts";
 import { setConsumers } from "../deploy/consumers.ts";
-import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
 import { checkRoutes, setRoutes, routePatterns } from "../deploy/routes.ts";
 import { pendingMigrations } from "../deploy/migrations.ts";
@@ -108,6 +107,7 @@ start changes nothing. Secrets on the server are kept.`,
         missing_secrets: missing,
         ms: Math.round(performance.now() - began),
       };
+      const { bindingTable } = await import("../deploy/bindings.ts");
       printResult(context, result, (paint) => [
         `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
         ...facts(
@@ -144,7 +144,8 @@ start changes nothing. Secrets on the server are kept.`,
   },
 });
 
-function dryRun(prepared: Prepared, context: CommandContext): number {
+async function dryRun(prepared: Prepared, context: CommandContext): Promise<number> {
+  const { bindingTable } = await import("../deploy/bindings.ts");
   printResult(
     context,
     { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) },

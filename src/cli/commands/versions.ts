@@ -2,7 +2,6 @@ import { oneLine, formatSize } from "../../kernel/text.ts";
 import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { bindingTable } from "../deploy/bindings.ts";
 import { uploadAssets } from "../deploy/assets.ts";
 import { describeCreated, provision } from "../deploy/provision.ts";
 import { pendingMigrations } from "../deploy/migrations.ts";
@@ -60,6 +59,7 @@ const versionsView = defineCommand({
     const { api, script } = await connectWorker(values, context);
     const version = await api.result<VersionDetails>("GET", `${script}/versions${at`/${id!}`}`);
     const { metadata, resources } = version;
+    const { bindingTable } = await import("../deploy/bindings.ts");
     printResult(context, version, (paint) => [
       ...facts(
         [
@@ -120,6 +120,7 @@ const versionsUpload = defineCommand({
         { query: { bindings_inherit: "strict" }, body: () => form(uploaded, bindings), timeoutMs: UPLOAD_TIMEOUT_MS },
       );
       progress.clear();
+      const { bindingTable } = await import("../deploy/bindings.ts");
       printResult(
         context,
         {

@@ -1,10 +1,9 @@
 import { UserError } from "../../kernel/index.ts";
-import type { Binding, Project } from "../../workers/index.ts";
+import type { Binding, Project, ShownBinding } from "../../workers/index.ts";
 import { isCode } from "../api/codes.ts";
 import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import type { WorkerConnection } from "../worker-of.ts";
-import type { ShownBinding } from "./bindings.ts";
 
 /** A resource that the deploy created. */
 interface CreatedResource {

@@ -1,4 +1,4 @@
-import type { Binding } from "../../workers/index.ts";
+import { describeBinding, type Binding } from "../../workers/index.ts";
 import { painter } from "./output.ts";
 
 export interface BannerContent {
@@ -50,88 +50,21 @@ const curlWithHeaders = (url: string) =>
 type Painter = ReturnType<typeof painter>;
 
 function workerTable({ name, config, bindings }: BannerContent["workers"][number], paint: Painter): string[] {
-  const rows = bindings.map((binding) => [binding.name, KINDS[binding.type], resourceOf(binding)] as const);
+  const rows = bindings.map((binding) => {
+    const { type, value } = describeBinding(binding, "dev");
+    return [binding.name, type, value] as const;
+  });
   const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
-  const [names, kinds] = [width(0), width(1)];
+  const [names, types] = [width(0), width(1)];
   return [
     `${paint("bold", name)} ${paint("dim", config)}`,
-    ...rows.map(([binding, kind, resource]) =>
-      `  env.${binding.padEnd(names)}  ${kind.padEnd(kinds)}  ${paint("dim", resource)}`.trimEnd(),
+    ...rows.map(([binding, type, value]) =>
+      `  env.${binding.padEnd(names)}  ${type.padEnd(types)}  ${paint("dim", value)}`.trimEnd(),
     ),
     ...(rows.length === 0 ? [paint("dim", "  no bindings")] : []),
     "",
   ];
 }
-
-const KINDS: Record<Binding["type"], string> = {
-  plain_text: "variable",
-  json: "variable",
-  secret_text: "secret",
-  kv_namespace: "KV namespace",
-  r2_bucket: "R2 bucket",
-  d1: "D1 database",
-  queue: "queue",
-  stream: "Stream",
-  version_metadata: "version metadata",
-  ratelimit: "rate limit",
-  ai: "Workers AI",
-  secrets_store_secret: "Secrets Store",
-  service: "worker",
-  durable_object_namespace: "Durable Object",
-  analytics_engine: "Analytics Engine",
-  assets: "static assets",
-  send_email: "send email",
-};
-
-function resourceOf(binding: Binding): string {
-  switch (binding.type) {
-    case "plain_text":
-      return shorten(JSON.stringify(binding.text));
-    case "json":
-      return shorten(JSON.stringify(binding.json));
-    case "secret_text":
-      return "(hidden)";
-    case "kv_namespace":
-      return binding.namespace_id;
-    case "r2_bucket":
-      return binding.bucket_name;
-    case "d1":
-      return binding.id;
-    case "queue":
-      return binding.queue_name;
-    case "stream":
-      return "videos on this machine";
-    case "analytics_engine":
-      return binding.dataset;
-    case "service":
-      return binding.entrypoint === undefined ? binding.service : `${binding.service}#${binding.entrypoint}`;
-    case "secrets_store_secret":
-      return binding.secret_name;
-    case "ai":
-      return "the AI server in workers.ai_url";
-    case "durable_object_namespace":
-      return binding.script_name === undefined ? binding.class_name : `${binding.class_name} of ${binding.script_name}`;
-    case "ratelimit":
-      return `${binding.simple.limit} in ${binding.simple.period} s (namespace ${binding.namespace_id})`;
-    case "version_metadata":
-      return "id, tag and timestamp";
-    case "assets":
-      return "";
-    case "send_email":
-      return sendersAndRecipients(binding);
-  }
-}
-
-function sendersAndRecipients(binding: Extract<Binding, { type: "send_email" }>): string {
-  const to = binding.destination_address ? [binding.destination_address] : binding.allowed_destination_addresses;
-  const parts = [
-    to && `to ${to.join(", ")}`,
-    binding.allowed_sender_addresses && `from ${binding.allowed_sender_addresses.join(", ")}`,
-  ].filter(Boolean);
-  return parts.length === 0 ? "to anyone" : shorten(parts.join("; "));
-}
-
-const shorten = (text: string) => (text.length <= 60 ? text : `${text.slice(0, 57)}...`);
 
 function severalWorkersHint({ url, workers }: BannerContent, paint: Painter): string[] {
   const other = workers[1]!.name;

@@ -12,6 +12,7 @@ export { derivedName } from "./config/local-ids.ts";
 export { type ReadProjectOptions, readProject } from "./config/read.ts";
 export { type ProjectTarget, type TargetDatabase, type TargetResource, readProjectTarget } from "./config/target.ts";
 export type { ModuleRule } from "./config/rules.ts";
+export { type ShownBinding, describeBinding } from "./describe-binding.ts";
 export { projectErrors } from "./errors.ts";
 export type { BuildSettings, DeploySettings, Project, ReelpostSettings, TaggedObjectMigration } from "./project.ts";
 export type { EnvUse } from "./check/env-uses.ts";

@@ -30,4 +30,17 @@ export const mutations: Mutation[] = [
     test: WORKERD,
     name: "an idle process ends",
   },
+  {
+    file: "src/workers/runtime/inside/tail.ts",
+    from: "executionModel !== OBJECT_MODEL &&",
+    to: "",
+    test: "src/workers/tails/consumers/consumers.workerd.test.ts",
+    name: "receives the events of a Durable Object",
+  },
+  {
+    file: "src/workers/tails/trace.ts",
+    from: 'executionModel: "durableObject", durableObjectId',
+    to: "durableObjectId",
+    test: "src/workers/tails/trace.test.ts",
+  },
 ];

@@ -24,6 +24,12 @@ const LEFT_OUT = new Set([
   "x-reelpost-meta",
 ]);
 
+/** Headers that a worker received and passed on, without those that are not in the record of its request. */
+export const withoutInternal = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) => name === "cf-connecting-ip" || !LEFT_OUT.has(name.toLowerCase())),
+  );
+
 /** The record of a request. The headers are collected only when they are read, which is rare. */
 export function fetchEvent(
   request: IncomingMessage,

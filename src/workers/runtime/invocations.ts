@@ -9,6 +9,7 @@ import {
   isQuestion,
   logsOf,
   invocationOutcome,
+  objectInvocationOf,
   type TraceItem,
 } from "./tail-items.ts";
 
@@ -177,16 +178,20 @@ export function createInvocations({
 }
 
 /** An invocation not started by this server, for example a call between a worker's own entrypoints. */
-const unannounced = (item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> => ({
-  event: {
-    kind: "other",
-    name: item.entrypoint ?? "default",
-    ...(item.event?.rpcMethod !== undefined && { rpcMethod: item.event.rpcMethod }),
-  },
-  outcome: invocationOutcome(item),
-  startedAt: new Date(item.eventTimestamp ?? 0),
-  wallMs: 0,
-  logs: logsOf(item, mapStack),
-  exceptions: exceptionsOf(item, mapStack),
-  ...invocationDetailsOf(item),
-});
+function unannounced(item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> {
+  const object = objectInvocationOf(item);
+  return {
+    event: {
+      kind: "other",
+      name: item.entrypoint ?? "default",
+      ...(item.event?.rpcMethod !== undefined && { rpcMethod: item.event.rpcMethod }),
+      ...(object !== undefined && { object }),
+    },
+    outcome: invocationOutcome(item),
+    startedAt: new Date(item.eventTimestamp ?? 0),
+    wallMs: 0,
+    logs: logsOf(item, mapStack),
+    exceptions: exceptionsOf(item, mapStack),
+    ...invocationDetailsOf(item),
+  };
+}

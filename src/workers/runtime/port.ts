@@ -160,6 +160,27 @@ export interface ThrownException {
   at?: Date;
 }
 
+/** An event of a Durable Object, with the fields that a tail worker receives. */
+export interface ObjectInvocation {
+  /** The object: 64 hex digits. */
+  id: string;
+  event:
+    | {
+        /** Names of headers in lower case; secret values redacted. */
+        request: { url: string; method: string; headers: Record<string, string>; cf: Record<string, unknown> };
+        /** Absent if the request was not answered. */
+        response?: { status: number };
+      }
+    | { rpcMethod: string }
+    /** An alarm. ISO 8601. */
+    | { scheduledTime: string }
+    /** An event of a hibernating WebSocket: "message", "close" or "error". */
+    | { getWebSocketEvent: { webSocketEventType: string; code?: number; wasClean?: boolean } }
+    | null;
+  /** The values of a request that are redacted in `event`. */
+  unredacted?: { url: string; headers: Record<string, string> };
+}
+
 export interface Invocation extends InvocationOutcome {
   script: string;
   version: string;
@@ -183,7 +204,13 @@ export interface Invocation extends InvocationOutcome {
     | { kind: "scheduled"; cron: string; scheduledTime: Date }
     | { kind: "queue"; queue: string; batchSize: number }
     | { kind: "tail"; consumed: string[]; origins: string[] }
-    | { kind: "other"; name: string; rpcMethod?: string };
+    | {
+        kind: "other";
+        /** The entrypoint, or the class of a Durable Object. */
+        name: string;
+        rpcMethod?: string;
+        object?: ObjectInvocation;
+      };
   /** The reason passed to setReject(), if the message was rejected. */
   rejected?: string;
   startedAt: Date;

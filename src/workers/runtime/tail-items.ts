@@ -1,15 +1,19 @@
-import { type RequestedEvent, DISPATCH_HEADER, EVENT_HEADER, TAIL_MARK } from "./inside/shared.ts";
+import { withoutInternal } from "./fetch-event.ts";
+import { type RequestedEvent, DISPATCH_HEADER, EVENT_HEADER, OBJECT_MODEL, TAIL_MARK } from "./inside/shared.ts";
 import { mapException, type StackMapper } from "./stacks.ts";
-import type { Invocation, InvocationOutcome, ThrownException } from "./port.ts";
+import type { Invocation, InvocationOutcome, ObjectInvocation, ThrownException } from "./port.ts";
 
 /**
  * The JSON that workerd passes to a tail worker: https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
  */
 export interface TraceItem {
   event: {
-    request?: { url: string; method: string; headers: Record<string, string> };
+    request?: { url: string; method: string; headers: Record<string, string>; cf?: Record<string, unknown> };
     response?: { status: number };
     rpcMethod?: string;
+    /** ISO 8601. */
+    scheduledTime?: string;
+    getWebSocketEvent?: { webSocketEventType: string; code?: number; wasClean?: boolean };
   } | null;
   eventTimestamp: number | null;
   logs: { timestamp: number; level: string; message: unknown }[];
@@ -20,13 +24,43 @@ export interface TraceItem {
   cpuTime?: number;
   truncated?: boolean;
   executionModel?: string;
+  durableObjectId?: string;
+  /** Added by inside/tail.ts to a request to a Durable Object. */
+  unredacted?: { url: string; headers: Record<string, string> };
 }
 
 /** The header in which the hosted service sends a request id; here it carries the invocation id through the tail. */
 export const RAY_HEADER = "cf-ray";
 
 /** True for an event of a Durable Object: a request, method call, alarm, or event of a hibernating WebSocket. */
-export const isObjectEvent = ({ executionModel }: TraceItem): boolean => executionModel === "durableObject";
+export const isObjectEvent = ({ executionModel }: TraceItem): boolean => executionModel === OBJECT_MODEL;
+
+/** Undefined if the item is not about an event of a Durable Object. */
+export function objectInvocationOf(item: TraceItem): ObjectInvocation | undefined {
+  const { durableObjectId: id, unredacted } = item;
+  if (!isObjectEvent(item) || id === undefined) return undefined;
+  return {
+    id,
+    event: objectEventOf(item.event ?? {}),
+    ...(unredacted !== undefined && { unredacted: { ...unredacted, headers: withoutInternal(unredacted.headers) } }),
+  };
+}
+
+function objectEventOf(event: NonNullable<TraceItem["event"]>): ObjectInvocation["event"] {
+  const { request, response, rpcMethod, scheduledTime, getWebSocketEvent } = event;
+  if (request !== undefined) {
+    // workerd describes the process that connected to it.
+    const { clientPid: _pid, clientUid: _uid, ...cf } = request.cf ?? {};
+    const { url, method, headers } = request;
+    return {
+      request: { url, method, headers: withoutInternal(headers), cf },
+      ...(response !== undefined && { response }),
+    };
+  }
+  if (rpcMethod !== undefined) return { rpcMethod };
+  if (scheduledTime !== undefined) return { scheduledTime };
+  return getWebSocketEvent === undefined ? null : { getWebSocketEvent };
+}
 
 /** Workers often pass their own request, including its headers, to an object, whose event is a separate invocation. */
 export const invocationIdOf = (item: TraceItem): string | undefined =>

@@ -66,6 +66,24 @@ describe("a trace-v1 record", () => {
     assert.deepEqual(tailTrace.event, { consumedEvents: [{ scriptName: "a" }, { scriptName: "b" }] });
   });
 
+  test("of an event of a Durable Object: the class, the object and the event", () => {
+    const id = "0".repeat(64);
+    const request = { url: "https://w.example/", method: "GET", headers: {}, cf: {} };
+    for (const event of [
+      { request, response: { status: 204 } },
+      { rpcMethod: "sum" },
+      { scheduledTime: "2027-01-15T08:00:00.000Z" },
+      { getWebSocketEvent: { webSocketEventType: "close", code: 1000, wasClean: true } },
+      null,
+    ]) {
+      const trace = traceOf(invocationOf({ event: { kind: "other", name: "Counter", object: { id, event } } }));
+      assert.deepEqual(
+        [trace.entrypoint, trace.durableObjectId, trace.executionModel, trace.event],
+        ["Counter", id, "durableObject", event],
+      );
+    }
+  });
+
   test("reports exceeded limits with the outcomes of the protocol", () => {
     const wire = (["exceededCpu", "exceededMemory", "exceededWallTime", "canceled"] as const).map(
       (outcome) => traceOf(invocationOf({ outcome })).outcome,

@@ -1,4 +1,4 @@
-import type { Invocation, ThrownException } from "../runtime/port.ts";
+import type { Invocation, ObjectInvocation, ThrownException } from "../runtime/port.ts";
 import { redactUrl } from "./redact-url.ts";
 
 /** One record in the `trace-v1` format: a JSON object in a text frame. Clients pass unknown fields through. */
@@ -6,8 +6,10 @@ export interface TraceRecord {
   outcome: TraceOutcome;
   scriptName: string;
   scriptVersion: { id: string };
-  /** The called entrypoint, if it was not the default export. */
+  /** The called entrypoint, if it was not the default export; the class of a Durable Object. */
   entrypoint?: string;
+  /** The Durable Object that handled the event: 64 hex digits. */
+  durableObjectId?: string;
   exceptions: { name: string; message: string; stack?: string; timestamp: number }[];
   logs: { message: unknown[]; level: string; timestamp: number }[];
   /** Epoch milliseconds, like every timestamp here. */
@@ -17,7 +19,7 @@ export interface TraceRecord {
   cpuTime: number;
   wallTime: number;
   truncated: boolean;
-  executionModel: "stateless";
+  executionModel: "stateless" | "durableObject";
   diagnosticsChannelEvents: { timestamp: number; channel: string; message: unknown }[];
 }
 
@@ -33,6 +35,7 @@ type TraceEvent =
   | { queue: string; batchSize: number }
   | { consumedEvents: { scriptName: string }[] }
   | { rpcMethod: string }
+  | NonNullable<ObjectInvocation["event"]>
   /** About the tail itself, not the worker; clients print the message. */
   | { type: "overload"; message: string };
 
@@ -44,6 +47,8 @@ export function traceOf(invocation: Invocation): TraceRecord {
     ...emptyTrace(script, version, startedAt.getTime()),
     outcome: OUTCOMES[outcome],
     ...(event.kind === "other" && { entrypoint: event.name }),
+    ...(event.kind === "other" &&
+      event.object !== undefined && { executionModel: "durableObject", durableObjectId: event.object.id }),
     exceptions: [...(exception === undefined ? [] : [exception]), ...exceptions].map((each) => exceptionOf(each, end)),
     logs: logs.map(({ message, level, at }) => ({ message, level, timestamp: at.getTime() })),
     event: eventOf(event),
@@ -106,6 +111,7 @@ function eventOf(event: Invocation["event"]): TraceEvent | null {
     case "tail":
       return { consumedEvents: event.consumed.map((scriptName) => ({ scriptName })) };
     case "other":
+      if (event.object !== undefined) return event.object.event;
       return event.rpcMethod === undefined ? null : { rpcMethod: event.rpcMethod };
   }
 }

@@ -23,6 +23,9 @@ export type RequestedEvent = "scheduled" | "queue" | "tail" | "handlers";
 /** Id of the invocation. The tail worker uses it to distinguish messages from requests. */
 export const DISPATCH_HEADER = "x-reelpost-dispatch";
 
+/** The `executionModel` of a trace item for an event of a Durable Object. */
+export const OBJECT_MODEL = "durableObject";
+
 /** A log line that only triggers the tail; the server removes it. */
 export const TAIL_MARK = "reelpost:tail";
 

@@ -2,9 +2,13 @@
 import { answerWith, trackActivity, runHandler } from "./message.ts";
 import type { WireTraceItem } from "./shared.ts";
 
-/** Adds getUnredacted(), which JSON cannot contain; not enumerable, so that a logged item looks like one from workerd. */
+/**
+ * Adds what JSON cannot contain: the time of an alarm as a Date, and getUnredacted(); the method is not enumerable, so
+ * that a logged item looks like one from workerd.
+ */
 function restoreItem({ unredacted, ...item }: WireTraceItem): object {
-  const { request } = (item.event ?? {}) as { request?: object };
+  const { request, scheduledTime } = (item.event ?? {}) as { request?: object; scheduledTime?: string | number };
+  if (typeof scheduledTime === "string") return { ...item, event: { scheduledTime: new Date(scheduledTime) } };
   if (request === undefined || unredacted === undefined) return item;
   const withMethod = (value: object, getUnredacted: () => object) =>
     Object.defineProperty(value, "getUnredacted", { value: getUnredacted });

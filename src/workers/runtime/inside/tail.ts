@@ -1,14 +1,15 @@
 // The tail of every worker: posts the logs and outcome of an invocation once its waitUntil() work has ended.
-import { DISPATCH_HEADER } from "./shared.ts";
+import { DISPATCH_HEADER, OBJECT_MODEL } from "./shared.ts";
 
 /**
  * For a message without logs, the response has already reported this (see message.ts): this is the common case and
- * saves the call.
+ * saves the call. No response reports an event of a Durable Object, whatever its headers.
  */
-function isSilent({ event, logs, exceptions, diagnosticsChannelEvents, outcome }: TraceItem): boolean {
-  const request = event !== null && "request" in event ? event.request : undefined;
+function isSilent(item: TraceItem): boolean {
+  const { logs, exceptions, diagnosticsChannelEvents, outcome, executionModel } = item;
   return (
-    request?.headers[DISPATCH_HEADER] !== undefined &&
+    executionModel !== OBJECT_MODEL &&
+    requestOf(item)?.headers[DISPATCH_HEADER] !== undefined &&
     logs.length === 0 &&
     exceptions.length === 0 &&
     diagnosticsChannelEvents.length === 0 &&
@@ -16,9 +17,20 @@ function isSilent({ event, logs, exceptions, diagnosticsChannelEvents, outcome }
   );
 }
 
+const requestOf = ({ event }: TraceItem) => (event !== null && "request" in event ? event.request : undefined);
+
+/** JSON has no getUnredacted(). The server knows the values of all requests except those to objects. */
+function withUnredacted(item: TraceItem): object {
+  const request = item.executionModel === OBJECT_MODEL ? requestOf(item) : undefined;
+  if (request === undefined) return item;
+  const { url, headers } = request.getUnredacted();
+  return { ...item, unredacted: { url, headers } };
+}
+
 export default {
   async tail(items: TraceItem[], env: { server: Fetcher }): Promise<void> {
     const telling = items.filter((item) => !isSilent(item));
-    if (telling.length > 0) await env.server.fetch("http://tail/", { method: "POST", body: JSON.stringify(telling) });
+    if (telling.length === 0) return;
+    await env.server.fetch("http://tail/", { method: "POST", body: JSON.stringify(telling.map(withUnredacted)) });
   },
 };

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { silentLog, systemClock } from "../../../kernel/index.ts";
+import { createObjectStorage } from "../../objects/storage.ts";
 import type { Invocation, WorkerRuntime } from "../../runtime/port.ts";
 import { scriptOf, startRuntime } from "../../runtime/runtime.testing.ts";
 import type { WorkerScript } from "../../scripts/script.ts";
@@ -19,12 +23,34 @@ export default {
   },
   scheduled() { channel("reports").publish({ from: "schedule" }); },
 };`;
+const OBJECTS = `
+import { DurableObject } from "cloudflare:workers";
+export class Counter extends DurableObject {
+  fetch(request) {
+    if (!request.url.endsWith("/silent")) console.log("counted");
+    return new Response("hello", { status: 201 });
+  }
+  add(by) { return by; }
+  async soon() { await this.ctx.storage.setAlarm(Date.now()); }
+  alarm() { console.log("rung"); }
+}
+export default {
+  async fetch(request, env) {
+    const stub = env.COUNTER.getByName("a");
+    const { pathname } = new URL(request.url);
+    if (pathname === "/add") return Response.json(await stub.add(1));
+    if (pathname === "/soon") return Response.json((await stub.soon()) ?? null);
+    if (pathname === "/silent") return stub.fetch(request.url, { headers: { "x-reelpost-dispatch": "0" } });
+    return stub.fetch(request);
+  },
+};`;
 const CONSUMER = `
 export default {
   async tail(events, env, ctx) {
     if (events[0].scriptName === "refused") throw new TypeError("not this one");
     ctx.waitUntil(scheduler.wait(1).then(() => console.log(JSON.stringify(events.map((event) => ({
       ...event,
+      ...(event.event?.scheduledTime instanceof Date && { isDate: true }),
       ...(event.event?.request && { plain: event.event.request.getUnredacted().getUnredacted().headers.cookie }),
     }))))));
   },
@@ -48,11 +74,19 @@ describe("a tail worker in workerd", () => {
   let nextRecord = Promise.withResolvers<void>();
   const cleanups: (() => unknown)[] = [];
   before(async () => {
-    runtime = startRuntime();
+    const directory = mkdtempSync(join(tmpdir(), "reelpost-objects-"));
+    ends.push(() => rmSync(directory, { recursive: true, force: true }));
+    runtime = startRuntime({ objects: createObjectStorage({ directory, clock: systemClock, log: silentLog }) });
     cleanups.push(() => runtime.close());
     const consumers = createTailConsumers({
       consumersOf: ({ script }) =>
-        ({ producer: ["consumer"], refused: ["consumer"], other: ["missing"], old: ["old-consumer"] })[script] ?? [],
+        ({
+          producer: ["consumer"],
+          refused: ["consumer"],
+          objects: ["object-consumer"],
+          other: ["missing"],
+          old: ["old-consumer"],
+        })[script] ?? [],
       deliver: ({ script }, batch) => runtime.tail(script, batch),
       clock: systemClock,
       log: silentLog,
@@ -68,6 +102,14 @@ describe("a tail worker in workerd", () => {
     await deploy("producer", PRODUCER, { compatibilityFlags: ["nodejs_compat"] });
     await deploy("refused", PRODUCER, { compatibilityFlags: ["nodejs_compat"] });
     await deploy("consumer", CONSUMER);
+    await deploy("object-consumer", CONSUMER);
+    await deploy("objects", OBJECTS, {
+      bindings: [{ type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" }],
+      objects: {
+        owner: "c".repeat(32),
+        namespaces: [{ id: "d".repeat(32), className: "Counter", sqlite: true }],
+      },
+    });
     await deploy("old", "export default { scheduled() {} }");
     await deploy("old-consumer", OLD_CONSUMER, { format: "service-worker" });
     const server = createServer(
@@ -143,6 +185,63 @@ describe("a tail worker in workerd", () => {
       [{ from: "schedule" }],
     );
     assert.deepEqual(run!.event, { cron: "* * * * *", scheduledTime: scheduledTime.getTime() });
+  });
+
+  it("receives the events of a Durable Object apart from those of its worker", async () => {
+    async function itemOf(isWanted: (event: Item["event"]) => boolean): Promise<Item> {
+      for (;;) {
+        const next = heard.promise;
+        const found = records
+          .filter(({ event, script }) => event.kind === "tail" && script === "object-consumer")
+          .flatMap(itemsOf)
+          .find(({ entrypoint, event }) => entrypoint === "Counter" && isWanted(event));
+        if (found !== undefined) return found;
+        await next;
+      }
+    }
+    assert.equal((await visit("objects", "/count?key=0123456789abcdef0123456789ABCDEF")).status, 201);
+    const {
+      event,
+      logs,
+      plain,
+      eventTimestamp,
+      wallTime: _wall,
+      cpuTime: _cpu,
+      ...rest
+    } = await itemOf((each) => "request" in each);
+    const { request, response } = event;
+    assert.equal(request!.url, `${url}/count?key=REDACTED`);
+    assert.deepEqual([request!.headers["cookie"], plain, response], ["REDACTED", "a=b", { status: 201 }]);
+    assert.ok(!("cf-ray" in request!.headers));
+    assert.deepEqual(
+      logs.map(({ message }) => message),
+      [["counted"]],
+    );
+    assert.ok(Math.abs(Number(eventTimestamp) - Date.now()) < 60_000);
+    const { durableObjectId, ...fixed } = rest;
+    assert.match(String(durableObjectId), /^[0-9a-f]{64}$/);
+    assert.deepEqual(fixed, {
+      outcome: "ok",
+      scriptName: "objects",
+      scriptVersion: { id: "objects-1" },
+      entrypoint: "Counter",
+      exceptions: [],
+      diagnosticsChannelEvents: [],
+      truncated: false,
+      executionModel: "durableObject",
+    });
+
+    await (await visit("objects", "/add")).text();
+    const call = await itemOf((each) => "rpcMethod" in each);
+    assert.deepEqual([call.event, call["durableObjectId"]], [{ rpcMethod: "add" }, durableObjectId]);
+
+    // An event without logs, with the header of the server's own calls.
+    await (await visit("objects", "/silent")).text();
+    await itemOf((each) => each.request?.url === `${url}/silent`);
+
+    await (await visit("objects", "/soon")).text();
+    const alarm = await itemOf((each) => "scheduledTime" in each);
+    assert.deepEqual([alarm["isDate"], alarm["durableObjectId"]], [true, durableObjectId]);
   });
 
   it("does not affect the producer if it throws; a missing handler is reported as an exception", async () => {

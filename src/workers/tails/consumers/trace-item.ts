@@ -9,6 +9,10 @@ import { absoluteUrl, traceOf } from "../trace.ts";
 export function traceItemOf(invocation: Invocation): WireTraceItem {
   const { event } = invocation;
   const trace = traceOf(invocation);
+  if (event.kind === "other") {
+    const unredacted = event.object?.unredacted;
+    return unredacted === undefined ? trace : { ...trace, unredacted };
+  }
   if (event.kind !== "fetch") return trace;
   const { url, headers = {}, allHeaders = headers } = event;
   return { ...trace, unredacted: { url: absoluteUrl(url, headers), headers: allHeaders } };

@@ -24,6 +24,19 @@ export const mutations: Mutation[] = [
     name: "the version deployed last runs",
   },
   {
+    file: "src/workers/runtime/pool.ts",
+    from: "const script = slotOf(name)?.script;",
+    to: "const script = slots.get(name)?.script;",
+    test: WORKERD,
+    name: "of two versions",
+  },
+  {
+    file: "src/workers/live/residents.ts",
+    from: "if (entry.retired) claimForDeployed(entry.scriptId);",
+    to: "",
+    test: "src/workers/live/residents.test.ts",
+  },
+  {
     file: "src/workers/objects/alarms.ts",
     from: "const unsubscribe = storage.onReleased((worker) => void schedule(worker));",
     to: "const unsubscribe = () => {};",

@@ -14,13 +14,17 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
   const fake = createFakeRuntime();
   const clock = createManualClock();
   const loads: string[] = [];
+  const claims: string[] = [];
+  /** The loading of a version waits for this. */
+  const delays = new Map<string, Promise<void>>();
   const load = async (id: string) => {
     loads.push(id);
+    await delays.get(id);
     if (id === "broken") throw new Error("broken");
     return { worker: scriptOf("", { version: id, key: version(id).key }), size };
   };
   const residents = createLoadedVersions({
-    runtime: fake.runtime,
+    runtime: { ...fake.runtime, claimObjects: (key) => void claims.push(key.split("/")[2]!) },
     load,
     limits: { ...DEFAULT_LIVE_LIMITS, ...limits },
     clock,
@@ -31,7 +35,7 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
     await resident.ready;
     residents.release(resident);
   };
-  return { residents, clock, loads, use, known: fake.known };
+  return { residents, clock, loads, claims, delays, use, known: fake.known };
 }
 
 test("a version is loaded once for all concurrent users", async () => {
@@ -88,6 +92,19 @@ test("a retired version is unloaded after its last user, and loaded again when n
   assert.equal(keysOf(known), "3 1");
   residents.retire("another script", new Set());
   assert.equal(keysOf(known), "3 1");
+});
+
+test("Durable Objects belong to the deployed version, also if an older one is loaded late", async () => {
+  const { residents, use, claims, delays } = start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  delays.set("1", promise);
+  const late = residents.acquire(version("1"));
+  await use("2");
+  residents.retire(SCRIPT, new Set(["2"]));
+  assert.deepEqual(claims, ["2"]);
+  resolve();
+  await late.ready;
+  assert.deepEqual(claims, ["2", "2"]);
 });
 
 test("a retired version with an open connection remains for a grace period", async (t: TestContext) => {

@@ -95,7 +95,15 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
   async function register(entry: Entry): Promise<void> {
     const { worker, size } = await load(entry.versionId);
     weigh(entry, size);
-    if (!entry.isRemoved) await runtime.deploy(worker, { start: false });
+    if (entry.isRemoved) return;
+    await runtime.deploy(worker, { start: false });
+    // It has claimed the Durable Objects, although a deploy replaced it while it was loaded.
+    if (entry.retired) claimForDeployed(entry.scriptId);
+  }
+
+  function claimForDeployed(scriptId: string) {
+    for (const entry of entries.values())
+      if (entry.scriptId === scriptId && !entry.isTrial && !entry.retired) runtime.claimObjects(entry.key);
   }
 
   function weigh(entry: Entry, size: number) {
@@ -185,13 +193,11 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       for (const entry of entries.values()) {
         if (entry.scriptId !== scriptId || entry.isTrial) continue;
         entry.retired = !except.has(entry.versionId);
-        if (!entry.retired) {
-          runtime.claimObjects(entry.key);
-          continue;
-        }
+        if (!entry.retired) continue;
         for (const notify of entry.onRetired) notify();
         removeSoon(entry);
       }
+      claimForDeployed(scriptId);
     },
     scripts: () => [...new Set([...entries.values()].map(({ scriptId }) => scriptId))],
     unloadIdle() {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { WebSocket } from "ws";
 import { silentLog, systemClock } from "../../kernel/index.ts";
+import type { AssetSite } from "../assets/site/site.ts";
 import { createLocalWorkerCalls } from "../bindings/services/runtime-calls.ts";
 import { createServiceBindingService } from "../bindings/services/service.ts";
 import { createObjectAlarms } from "../objects/alarms.ts";
@@ -107,6 +108,16 @@ const CALLER_BINDINGS: Binding[] = ["COUNTER", "AGAIN", "OLD"].map((name) => ({
   namespace_id: name === "OLD" ? "b".repeat(32) : COUNTER,
 }));
 
+/** Static assets of a version: one file, which names it. */
+const assetsOf = (edition: string): AssetSite => ({
+  async handle(request, response) {
+    if (request.url !== "/edition.txt") return false;
+    response.end(edition);
+    return true;
+  },
+  serve: () => Promise.reject(new Error("not used")),
+});
+
 describe("Durable Objects in workerd", () => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-objects-"));
   let storage: ObjectStorage;
@@ -136,6 +147,7 @@ describe("Durable Objects in workerd", () => {
         ...(key !== undefined && { key }),
         bindings: BINDINGS,
         objects: { owner: OWNER, namespaces: NAMESPACES },
+        assets: assetsOf(edition),
       }),
       { start: false },
     );
@@ -291,9 +303,13 @@ describe("Durable Objects in workerd", () => {
     assert.equal(await callWorker("a/edition"), "three");
     currentWorker = "counters";
     assert.equal(await callWorker("a/edition"), "three");
+    assert.equal(await (await fetch(`${url}/edition.txt`)).text(), "three");
     assert.equal(objectProcesses().length, 1);
     runtime.claimObjects("counters");
     assert.equal(await callWorker("a/edition"), "two");
+    current = "key-3";
+    assert.equal(await (await fetch(`${url}/edition.txt`)).text(), "two");
+    current = "counters";
     assert.equal(objectProcesses().length, 1);
     await runtime.remove("key-3");
   });

@@ -184,7 +184,7 @@ export function createRuntime({
   function reportUnstarted(name: string, event: Invocation["event"], outcome: InvocationOutcome) {
     machinery.emit({
       ...outcome,
-      ...identityOf(slots.get(name)?.script ?? { name, version: "" }),
+      ...identityOf(slotOf(name)?.script ?? { name, version: "" }),
       event,
       startedAt: new Date(clock.now()),
       wallMs: 0,
@@ -228,7 +228,8 @@ export function createRuntime({
       return { ...process, ended: Promise.resolve() };
     },
     async fetch(name, request, response) {
-      const script = slots.get(name)?.script;
+      // One version answers with its assets and its code: the one that runs, as for calls from other workers.
+      const script = slotOf(name)?.script;
       const byAssets = await script?.assets?.handle(request, response, {
         hasWorker: !hasNoCode(script),
         filter: (headers) => assetHeaders(headers, siteOf(request, script.name)),

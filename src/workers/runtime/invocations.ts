@@ -17,8 +17,13 @@ import {
 interface LiveInvocation {
   /** Short, so that workerd does not mistake it for a secret and redact it from the tail. */
   readonly id: string;
-  /** Call when the response is known; logs may follow, unless it was `silent`. */
-  settle(outcome: InvocationOutcome | Omit<EmailOutcome, "ended">, more?: { status?: number; silent?: boolean }): void;
+  /**
+   * Call when the response is known; logs may follow, unless it was `silent`. Without `isReported`, there is no record.
+   */
+  settle(
+    outcome: InvocationOutcome | Omit<EmailOutcome, "ended">,
+    more?: { status?: number; silent?: boolean; isReported?: boolean },
+  ): void;
   /** Resolves with the complete record when the invocation has ended. */
   readonly ended: Promise<Invocation>;
 }
@@ -46,6 +51,7 @@ interface Pending {
   settled: boolean;
   tailed: boolean;
   lingering: boolean;
+  isReported: boolean;
   tailOutcome: InvocationOutcome["outcome"] | undefined;
   timer: NodeJS.Timeout | undefined;
   finish: (record: Invocation) => void;
@@ -94,7 +100,7 @@ export function createInvocations({
       record.outcome = "exception";
     // If a handler fails, workerd itself responds; only the tail contains the reason.
     if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
-    emit(record);
+    if (entry.isReported) emit(record);
     entry.finish(record);
     if (entry.lingering || --holding > 0) return;
     for (const tell of onDrained) tell();
@@ -120,6 +126,7 @@ export function createInvocations({
         settled: false,
         tailed: false,
         lingering,
+        isReported: true,
         tailOutcome: undefined,
         timer: undefined,
         finish,
@@ -129,11 +136,12 @@ export function createInvocations({
       return {
         id,
         ended,
-        settle(outcome, { status, silent = false } = {}) {
+        settle(outcome, { status, silent = false, isReported = true } = {}) {
           if (entry.settled) return;
           Object.assign(record, outcome, { wallMs: clock.now() - startedAt });
           if (record.event.kind === "fetch" && status !== undefined) record.event.status = status;
           entry.settled = true;
+          entry.isReported = isReported;
           entry.tailed ||= silent;
           if (!entry.tailed)
             entry.timer = setTimeout(

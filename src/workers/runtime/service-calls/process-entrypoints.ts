@@ -5,6 +5,7 @@ import { fetchEvent } from "../fetch-event.ts";
 import type { createInvocations } from "../invocations.ts";
 import { createHttpPassthrough } from "../passthrough.ts";
 import type { EntrypointCalls, InvocationOutcome, RpcTunnel } from "../port.ts";
+import { OBJECTS_ENTRYPOINT } from "../remote-bindings.ts";
 import type { ProcessWatch } from "../watchdog.ts";
 import { entrypointKey, type Entrypoint } from "./entrypoints.ts";
 import { openTunnel } from "./tunnel.ts";
@@ -36,15 +37,22 @@ export function createProcessEntrypoints({
   let retired = false;
   let drainWaiters: (() => void)[] = [];
 
-  const calls = new Map(sockets.map((socket) => [entrypointKey(socket.entrypoint), callsOf(socket.path)]));
+  const calls = new Map(sockets.map((socket) => [entrypointKey(socket.entrypoint), callsOf(socket)]));
 
-  function callsOf(socketPath: string): EntrypointCalls & { close(): void } {
+  function callsOf({ path: socketPath, entrypoint }: Options["sockets"][number]): EntrypointCalls & { close(): void } {
+    // A request to a Durable Object is an event of the object, which its own trace item reports unless the process
+    // ended. The service that passes the request on belongs to the server and has no tail.
+    const isToObject = entrypoint.name === OBJECTS_ENTRYPOINT;
+    const reporting = ({ outcome }: InvocationOutcome) => ({
+      silent: isToObject,
+      isReported: !isToObject || (outcome !== "ok" && outcome !== "canceled"),
+    });
     const passthrough = createHttpPassthrough({ socketPath, client, siteOf: () => undefined, findExitCause });
     return {
       async fetch(request, response) {
         const invocation = invocations.begin(fetchEvent(request, client));
         const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
-        invocation.settle(outcome, { status: response.statusCode });
+        invocation.settle(outcome, { status: response.statusCode, ...reporting(outcome) });
         return outcome;
       },
       upgrade(request, socket, head) {
@@ -53,7 +61,8 @@ export function createProcessEntrypoints({
         void passthrough.upgrade(invocation.id, request, socket, head, running.answered).then((status) => {
           onUsed();
           running.ended();
-          invocation.settle({ outcome: "ok" }, { status });
+          const outcome: InvocationOutcome = { outcome: "ok" };
+          invocation.settle(outcome, { status, ...reporting(outcome) });
         });
       },
       rpc: (caller) => addTunnel(caller, socketPath),

@@ -303,13 +303,13 @@ describe("Durable Objects in workerd", () => {
     assert.equal(await callWorker("a/edition"), "three");
     currentWorker = "counters";
     assert.equal(await callWorker("a/edition"), "three");
-    assert.equal(await (await fetch(`${url}/edition.txt`)).text(), "three");
+    assert.equal(await (await fetch(`${serverUrl}/edition.txt`)).text(), "three");
     assert.equal(objectProcesses().length, 1);
     runtime.claimObjects("counters");
     assert.equal(await callWorker("a/edition"), "two");
-    current = "key-3";
-    assert.equal(await (await fetch(`${url}/edition.txt`)).text(), "two");
-    current = "counters";
+    currentWorker = "key-3";
+    assert.equal(await (await fetch(`${serverUrl}/edition.txt`)).text(), "two");
+    currentWorker = "counters";
     assert.equal(objectProcesses().length, 1);
     await runtime.remove("key-3");
   });

@@ -95,7 +95,7 @@ describe("the scheduled handler", () => {
       impatient,
     );
     assert.deepEqual([outcome, exception?.message], ["exceededWallTime", "Worker exceeded wall time limit of 300 ms."]);
-    assert.deepEqual(((await impatient.readExports("test")).handlers, ["fetch", "scheduled"]);
+    assert.deepEqual((await impatient.readExports("test")).handlers, ["fetch", "scheduled"]);
   });
 });
 
@@ -119,7 +119,7 @@ describe("the handlers of a worker", () => {
   for (const [source, names] of cases) {
     it(`are ${names.join(", ") || "none"}: ${source.slice(0, 60)}`, async () => {
       await runtime.deploy(scriptOf(source));
-      assert.deepEqual(((await runtime.readExports("test")).handlers, names);
+      assert.deepEqual((await runtime.readExports("test")).handlers, names);
     });
   }
 

@@ -233,7 +233,10 @@ describe("metadata of an upload", () => {
       await refusal(withMetadata({ bindings: [{ name: "S", type: "secret_text" }] })),
       "10021 binding S of type secret_text must have a valid `text` specified",
     );
-    assert.match(await refusal(withMetadata({ bindings: [{ name: "HD", type: "hyperdrive" }] })), /'HD' has the type 'hyperdrive'/);
+    assert.match(
+      await refusal(withMetadata({ bindings: [{ name: "HD", type: "hyperdrive" }] })),
+      /'HD' has the type 'hyperdrive'/,
+    );
     assert.match(await refusal(withMetadata({ bindings: [{ name: "AI", type: "toString" }] })), /the type 'toString'/);
     assert.match(await refusal(withMetadata({ limits: { cpu_ms: -1 } })), /limits\.cpu_ms/);
     const twice = formOf(metadataOf());

@@ -75,7 +75,7 @@ describe("a tail worker in workerd", () => {
   const cleanups: (() => unknown)[] = [];
   before(async () => {
     const directory = mkdtempSync(join(tmpdir(), "reelpost-objects-"));
-    ends.push(() => rmSync(directory, { recursive: true, force: true }));
+    cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
     runtime = startRuntime({ objects: createObjectStorage({ directory, clock: systemClock, log: silentLog }) });
     cleanups.push(() => runtime.close());
     const consumers = createTailConsumers({
@@ -190,7 +190,7 @@ describe("a tail worker in workerd", () => {
   it("receives the events of a Durable Object apart from those of its worker", async () => {
     async function itemOf(isWanted: (event: Item["event"]) => boolean): Promise<Item> {
       for (;;) {
-        const next = heard.promise;
+        const next = nextRecord.promise;
         const found = records
           .filter(({ event, script }) => event.kind === "tail" && script === "object-consumer")
           .flatMap(itemsOf)
@@ -199,7 +199,7 @@ describe("a tail worker in workerd", () => {
         await next;
       }
     }
-    assert.equal((await visit("objects", "/count?key=0123456789abcdef0123456789ABCDEF")).status, 201);
+    assert.equal((await request("objects", "/count?key=0123456789abcdef0123456789ABCDEF")).status, 201);
     const {
       event,
       logs,
@@ -209,10 +209,10 @@ describe("a tail worker in workerd", () => {
       cpuTime: _cpu,
       ...rest
     } = await itemOf((each) => "request" in each);
-    const { request, response } = event;
-    assert.equal(request!.url, `${url}/count?key=REDACTED`);
-    assert.deepEqual([request!.headers["cookie"], plain, response], ["REDACTED", "a=b", { status: 201 }]);
-    assert.ok(!("cf-ray" in request!.headers));
+    const { request: traced, response } = event;
+    assert.equal(traced!.url, `${url}/count?key=REDACTED`);
+    assert.deepEqual([traced!.headers["cookie"], plain, response], ["REDACTED", "a=b", { status: 201 }]);
+    assert.ok(!("cf-ray" in traced!.headers));
     assert.deepEqual(
       logs.map(({ message }) => message),
       [["counted"]],
@@ -231,15 +231,15 @@ describe("a tail worker in workerd", () => {
       executionModel: "durableObject",
     });
 
-    await (await visit("objects", "/add")).text();
+    await (await request("objects", "/add")).text();
     const call = await itemOf((each) => "rpcMethod" in each);
     assert.deepEqual([call.event, call["durableObjectId"]], [{ rpcMethod: "add" }, durableObjectId]);
 
     // An event without logs, with the header of the server's own calls.
-    await (await visit("objects", "/silent")).text();
+    await (await request("objects", "/silent")).text();
     await itemOf((each) => each.request?.url === `${url}/silent`);
 
-    await (await visit("objects", "/soon")).text();
+    await (await request("objects", "/soon")).text();
     const alarm = await itemOf((each) => "scheduledTime" in each);
     assert.deepEqual([alarm["isDate"], alarm["durableObjectId"]], [true, durableObjectId]);
   });

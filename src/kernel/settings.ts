@@ -4,9 +4,8 @@ import { count, group, host, port, ranges } from "./setting-types.ts";
 import { liveSettings, streamSettings } from "./video-settings.ts";
 
 /**
- * All settings: names, bounds, descriptions and defaults. Validation, environment variables, the example
- * file and the documentation page are derived from this schema. Only settings that the program reads are
- * listed.
+ * All settings: names, bounds, descriptions and defaults. Validation, environment variables, the example file and the
+ * documentation page are derived from this schema. Only settings that the program reads are listed.
  */
 export const settingsSchema = z.strictObject({
   data_dir: z.string().min(1).default(".reelpost").meta({

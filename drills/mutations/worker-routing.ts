@@ -3,8 +3,8 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/workers/routing/matcher.ts",
-    from: "find(exact.get(host), true) ?? find(wild.get(host), true)",
-    to: "find(wild.get(host), true) ?? find(exact.get(host), true)",
+    from: "find(exactRules.get(host), true) ?? find(wildcardRules.get(host), true)",
+    to: "find(wildcardRules.get(host), true) ?? find(exactRules.get(host), true)",
     test: "src/workers/routing/pattern.test.ts",
   },
   {
@@ -21,7 +21,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/routing/domains.ts",
-    from: "await table.change(restored, added);",
+    from: "await table.change(previousRows, addedIds);",
     to: "",
     test: "src/workers/routing/routing.test.ts",
   },

@@ -130,7 +130,7 @@ export function createWorkers(
     db,
     events,
     zones,
-    zoneDeleted,
+    zoneDeletedTopic: zoneDeleted,
     hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
     schemeOf,
     ids,

@@ -61,12 +61,12 @@ describe("wrangler: routes and custom domains", () => {
       content,
     ]);
 
-  it("a deployed worker answers at its routes and custom domains, and nowhere else", async () => {
-    const before = await visit("shop.example");
-    assert.doesNotMatch(before.text, /^shop http/);
-    const { text: deployed } = await shop.run(["deploy"]);
-    assert.match(deployed, /shop\.example\/\*/);
-    assert.match(deployed, /app\.shop\.example \(custom domain\)/);
+  it("a deployed worker handles requests for its routes and custom domains, and no others", async () => {
+    const unroutedResponse = await visit("shop.example");
+    assert.doesNotMatch(unroutedResponse.text, /^shop http/);
+    const { text: output } = await shop.run(["deploy"]);
+    assert.match(output, /shop\.example\/\*/);
+    assert.match(output, /app\.shop\.example \(custom domain\)/);
     for (const [host, path] of [
       ["shop.example", "/"],
       ["www.shop.example", "/api/x?y=1"],
@@ -74,21 +74,21 @@ describe("wrangler: routes and custom domains", () => {
     ] as const) {
       const { status, text: body, headers } = await visit(host, path);
       assert.deepEqual([status, body], [200, `shop http://${host}${path}`]);
-      // The response is unchanged: the host belongs to the worker.
+      // The response headers are unchanged, because the host belongs to the worker.
       assert.deepEqual(
         [headers["set-cookie"], headers["content-security-policy"]],
         [["a=b; Domain=shop.example"], undefined],
       );
     }
     for (const host of ["www.shop.example", "other.example", "127.0.0.1"])
-      assert.deepEqual((await visit(host)).status, before.status, host);
+      assert.deepEqual((await visit(host)).status, unroutedResponse.status, host);
     assert.deepEqual(await records(), [["app.shop.example", "CNAME", "www.platform.example"]]);
   });
 
-  it("a route of another worker cannot be taken", async () => {
-    const { text: refused, code } = await other.attempt(["deploy"]);
+  it("a deploy fails if a route belongs to another worker", async () => {
+    const { text: output, code } = await other.attempt(["deploy"]);
     assert.notEqual(code, 0);
-    assert.match(refused, /shop\.example\/\*/);
+    assert.match(output, /shop\.example\/\*/);
     assert.match((await visit("shop.example")).text, /^shop /);
   });
 
@@ -114,20 +114,24 @@ describe("wrangler: routes and custom domains", () => {
     assert.deepEqual(await records(), [["shop.example", "CNAME", "www.platform.example"]]);
   });
 
-  it("the SDK has the same operations", async () => {
+  it("the SDK manages routes and custom domains", async () => {
     const client = sdk(platform, { apiToken: platform.token });
     const account_id = platform.account;
-    const made = await client.workers.routes.create({ zone_id: zone, pattern: "sdk.shop.example/*", script: "shop" });
+    const createdRoute = await client.workers.routes.create({
+      zone_id: zone,
+      pattern: "sdk.shop.example/*",
+      script: "shop",
+    });
     assert.match((await visit("sdk.shop.example")).text, /^shop /);
     assert.equal((await all(client.workers.routes.list({ zone_id: zone }))).length, 2);
-    const updated = await client.workers.routes.update(made.id, {
+    const updated = await client.workers.routes.update(createdRoute.id, {
       zone_id: zone,
       pattern: "sdk2.shop.example/*",
       script: "shop",
     });
-    assert.deepEqual(await client.workers.routes.get(made.id, { zone_id: zone }), updated);
-    await client.workers.routes.delete(made.id, { zone_id: zone });
-    await assert.rejects(client.workers.routes.get(made.id, { zone_id: zone }), failsWith(404, 10009));
+    assert.deepEqual(await client.workers.routes.get(createdRoute.id, { zone_id: zone }), updated);
+    await client.workers.routes.delete(createdRoute.id, { zone_id: zone });
+    await assert.rejects(client.workers.routes.get(createdRoute.id, { zone_id: zone }), failsWith(404, 10009));
     const domain = await client.workers.domains.update({
       account_id,
       zone_id: zone,
@@ -141,7 +145,7 @@ describe("wrangler: routes and custom domains", () => {
     await assert.rejects(client.workers.domains.get(domain.id, { account_id }), failsWith(404, 100114));
   });
 
-  it("a deleted worker leaves no routes, domains and records", async () => {
+  it("deleting a worker deletes its routes, custom domains and DNS records", async () => {
     await shop.run(["delete", "--force"]);
     assert.deepEqual(await platform.ask(`/zones/${zone}/workers/routes`), []);
     assert.deepEqual(await platform.ask(`/accounts/${platform.account}/workers/domains`), []);

@@ -4,18 +4,21 @@ import type { DomainRow, RoutingTables } from "./schema.ts";
 
 export type DomainsTable = ReturnType<typeof createDomainsTable>;
 
-const COLUMNS = { hostname: "hostname", script: "script", zone: "zone_id", zoneName: "zone_name" } as const;
+const FILTER_COLUMNS = { hostname: "hostname", script: "script", zone: "zone_id", zoneName: "zone_name" } as const;
 
 export function createDomainsTable(db: Db) {
   const tables = db.tables<RoutingTables>();
   return {
     all: (limit: number): Promise<DomainRow[]> =>
       db.read(tables.selectFrom("worker_domains").selectAll().orderBy("hostname").limit(limit)),
-    ofZone: (zone: string): Promise<DomainRow[]> =>
+    listByZone: (zone: string): Promise<DomainRow[]> =>
       db.read(tables.selectFrom("worker_domains").selectAll().where("zone_id", "=", zone)),
     list(account: string, filter: DomainFilter): Promise<DomainRow[]> {
       let query = tables.selectFrom("worker_domains").selectAll().where("account_id", "=", account);
-      for (const [name, column] of Object.entries(COLUMNS) as [keyof DomainFilter, (typeof COLUMNS)["zone"]][]) {
+      for (const [name, column] of Object.entries(FILTER_COLUMNS) as [
+        keyof DomainFilter,
+        (typeof FILTER_COLUMNS)["zone"],
+      ][]) {
         const value = filter[name];
         if (value !== undefined) query = query.where(column, "=", value);
       }
@@ -25,21 +28,24 @@ export function createDomainsTable(db: Db) {
       const query = tables.selectFrom("worker_domains").selectAll().where("id", "=", id);
       return (await db.read(query.where("account_id", "=", account)))[0];
     },
-    async atHosts(hostnames: readonly string[]): Promise<DomainRow[]> {
+    async listByHostnames(hostnames: readonly string[]): Promise<DomainRow[]> {
       if (hostnames.length === 0) return [];
       return db.read(tables.selectFrom("worker_domains").selectAll().where("hostname", "in", hostnames));
     },
 
-    /** Writes and deletes rows atomically; a row with an existing id replaces it. False: a host name was just taken. */
-    async change(put: readonly DomainRow[], removed: readonly string[]): Promise<boolean> {
+    /**
+     * Writes and deletes rows atomically; a row replaces an existing row with the same id. Resolves with false if a
+     * concurrent request has taken a host name.
+     */
+    async change(upsertedRows: readonly DomainRow[], removedIds: readonly string[]): Promise<boolean> {
       try {
         await db.transaction<RoutingTables, void>(async (tx) => {
-          const ids = [...removed, ...put.map(({ id }) => id)];
+          const ids = [...removedIds, ...upsertedRows.map(({ id }) => id)];
           if (ids.length > 0) await tx.deleteFrom("worker_domains").where("id", "in", ids).execute();
-          if (put.length > 0)
+          if (upsertedRows.length > 0)
             await tx
               .insertInto("worker_domains")
-              .values([...put])
+              .values([...upsertedRows])
               .execute();
         });
         return true;
@@ -48,6 +54,6 @@ export function createDomainsTable(db: Db) {
         throw err;
       }
     },
-    deleteOfZone: (zone: string) => db.write(tables.deleteFrom("worker_domains").where("zone_id", "=", zone)),
+    deleteByZone: (zone: string) => db.write(tables.deleteFrom("worker_domains").where("zone_id", "=", zone)),
   };
 }

@@ -11,16 +11,16 @@ interface DomainsDeps {
   table: DomainsTable;
   zones: RoutingZones;
   hasScript(account: string, script: string): Promise<boolean>;
-  /** Call after each change. */
-  changed(): Promise<void>;
+  /** Called after each change. */
+  onChange(): Promise<void>;
   ids: Ids;
 }
 
-interface Planned {
+interface PlannedDomain {
   zone: RoutingZone;
   row: DomainRow;
-  /** The row before. */
-  before: DomainRow | undefined;
+  /** The existing row for the host name. */
+  existingRow: DomainRow | undefined;
 }
 
 interface DomainStore extends Domains {
@@ -28,21 +28,25 @@ interface DomainStore extends Domains {
   removeScript(account: string, script: string): Promise<void>;
 }
 
-export function createDomains({ table, zones, hasScript, changed, ids }: DomainsDeps): DomainStore {
+export function createDomains({ table, zones, hasScript, onChange, ids }: DomainsDeps): DomainStore {
   /** Throws badHostname, zoneMissing. */
-  async function planRows(account: string, script: string, domains: readonly WantedDomain[]): Promise<Planned[]> {
-    const planned: Planned[] = [];
-    for (const { hostname: given, zoneId, zoneName, enabled = true, previewsEnabled = false } of domains) {
-      const hostname = hostnameOf(given);
-      if (planned.some(({ row }) => row.hostname === hostname))
+  async function planDomains(
+    account: string,
+    script: string,
+    domains: readonly WantedDomain[],
+  ): Promise<PlannedDomain[]> {
+    const plannedDomains: PlannedDomain[] = [];
+    for (const { hostname: givenName, zoneId, zoneName, enabled = true, previewsEnabled = false } of domains) {
+      const hostname = hostnameOf(givenName);
+      if (plannedDomains.some(({ row }) => row.hostname === hostname))
         throw routingErrors.badHostname({ hostname, reason: "it is listed twice" });
       const zone = await zoneFor(zones, account, { host: hostname, zoneId, zoneName });
-      const [before] = await table.atHosts([hostname]);
-      planned.push({
+      const [existingRow] = await table.listByHostnames([hostname]);
+      plannedDomains.push({
         zone,
-        before,
+        existingRow,
         row: {
-          id: before?.id ?? ids.hex(),
+          id: existingRow?.id ?? ids.hex(),
           account_id: account,
           zone_id: zone.id,
           zone_name: zone.name,
@@ -53,24 +57,24 @@ export function createDomains({ table, zones, hasScript, changed, ids }: Domains
         },
       });
     }
-    return planned;
+    return plannedDomains;
   }
 
-  async function conflictsOf(planned: readonly Planned[]): Promise<DomainRow[]> {
-    const found: DomainRow[] = [];
-    for (const [zone, those] of byZone(planned)) {
+  async function findConflicts(plannedDomains: readonly PlannedDomain[]): Promise<DomainRow[]> {
+    const conflictingRows: DomainRow[] = [];
+    for (const [zone, zoneDomains] of groupByZone(plannedDomains)) {
       const hosts = await zones.conflicts(
         zone,
-        those.map(({ row }) => row.hostname),
+        zoneDomains.map(({ row }) => row.hostname),
       );
-      found.push(...those.filter(({ row }) => hosts.includes(row.hostname)).map(({ row }) => row));
+      conflictingRows.push(...zoneDomains.filter(({ row }) => hosts.includes(row.hostname)).map(({ row }) => row));
     }
-    return found;
+    return conflictingRows;
   }
 
-  /** Publishes the DNS records of the zone for the domains that it has now. */
+  /** Publishes the DNS records for the current custom domains of the zone. */
   async function publish(zone: RoutingZone, override: boolean): Promise<void> {
-    const rows = await table.ofZone(zone.id);
+    const rows = await table.listByZone(zone.id);
     await zones.publish(
       zone,
       rows.filter(({ enabled }) => enabled === 1).map(({ hostname }) => hostname),
@@ -78,110 +82,122 @@ export function createDomains({ table, zones, hasScript, changed, ids }: Domains
     );
   }
 
-  async function withZones(rows: readonly DomainRow[]): Promise<RoutingZone[]> {
-    const found = await Promise.all([...new Set(rows.map(({ zone_id }) => zone_id))].map((id) => zones.find(id)));
-    return found.filter((zone) => zone !== undefined);
+  async function findZones(rows: readonly DomainRow[]): Promise<RoutingZone[]> {
+    const zonesFound = await Promise.all([...new Set(rows.map(({ zone_id }) => zone_id))].map((id) => zones.find(id)));
+    return zonesFound.filter((zone) => zone !== undefined);
   }
 
   /** Throws domainTaken, recordsExist, tooManyRoutes. */
-  async function check(planned: readonly Planned[], override: { origins: boolean; records: boolean }): Promise<void> {
-    const others = planned.find(({ before, row }) => before !== undefined && before.script !== row.script);
-    if (others !== undefined && (!override.origins || others.before!.account_id !== others.row.account_id))
-      throw routingErrors.domainTaken({ hostname: others.row.hostname, owner: others.before!.script });
-    const [conflict] = override.records ? [] : await conflictsOf(planned);
+  async function checkPlan(
+    plannedDomains: readonly PlannedDomain[],
+    override: { origins: boolean; records: boolean },
+  ): Promise<void> {
+    const takenDomain = plannedDomains.find(
+      ({ existingRow, row }) => existingRow !== undefined && existingRow.script !== row.script,
+    );
+    if (
+      takenDomain !== undefined &&
+      (!override.origins || takenDomain.existingRow!.account_id !== takenDomain.row.account_id)
+    )
+      throw routingErrors.domainTaken({
+        hostname: takenDomain.row.hostname,
+        owner: `the Worker ${takenDomain.existingRow!.script}`,
+      });
+    const [conflict] = override.records ? [] : await findConflicts(plannedDomains);
     if (conflict !== undefined) throw routingErrors.recordsExist({ hostname: conflict.hostname });
-    await checkLimits(planned);
+    await checkLimits(plannedDomains);
   }
 
-  /** If the DNS records cannot be published, the domains are as before. */
-  async function write(
-    planned: readonly Planned[],
+  /** Writes the rows and publishes the DNS records. Restores the previous rows if the records cannot be published. */
+  async function applyPlan(
+    plannedDomains: readonly PlannedDomain[],
     removed: readonly DomainRow[],
     override: { origins: boolean; records: boolean },
   ): Promise<void> {
-    await check(planned, override);
-    const rows = planned.map(({ row }) => row);
-    const restored = [...planned.flatMap(({ before }) => before ?? []), ...removed];
-    const added = planned.filter(({ before }) => before === undefined).map(({ row }) => row.id);
+    await checkPlan(plannedDomains, override);
+    const rows = plannedDomains.map(({ row }) => row);
+    const previousRows = [...plannedDomains.flatMap(({ existingRow }) => existingRow ?? []), ...removed];
+    const addedIds = plannedDomains.filter(({ existingRow }) => existingRow === undefined).map(({ row }) => row.id);
     if (
       !(await table.change(
         rows,
         removed.map(({ id }) => id),
       ))
     )
-      throw routingErrors.domainTaken({ hostname: rows[0]!.hostname, owner: "of a concurrent request" });
-    const touched = await withZones([...rows, ...restored]);
+      throw routingErrors.domainTaken({ hostname: rows[0]!.hostname, owner: "another Worker" });
+    const changedZones = await findZones([...rows, ...previousRows]);
     try {
-      for (const zone of touched) await publish(zone, override.records);
+      for (const zone of changedZones) await publish(zone, override.records);
     } catch (err) {
-      await table.change(restored, added);
-      for (const zone of touched) await publish(zone, false).catch(() => {});
+      await table.change(previousRows, addedIds);
+      for (const zone of changedZones) await publish(zone, false).catch(() => {});
       throw err;
     } finally {
-      await changed();
+      await onChange();
     }
   }
 
-  async function checkLimits(planned: readonly Planned[]): Promise<void> {
-    const { domainsPerZone, total } = routingLimits;
-    for (const [zone, those] of byZone(planned)) {
-      const added = those.filter(({ before }) => before === undefined).length;
-      if ((await table.ofZone(zone.id)).length + added > domainsPerZone)
+  async function checkLimits(plannedDomains: readonly PlannedDomain[]): Promise<void> {
+    const { domainsPerZone, perServer } = routingLimits;
+    for (const [zone, zoneDomains] of groupByZone(plannedDomains)) {
+      const addedCount = zoneDomains.filter(({ existingRow }) => existingRow === undefined).length;
+      if ((await table.listByZone(zone.id)).length + addedCount > domainsPerZone)
         throw routingErrors.tooManyRoutes({ owner: "zone", limit: domainsPerZone, what: "custom domains" });
     }
-    if ((await table.all(total)).length + planned.length > total)
-      throw routingErrors.tooManyRoutes({ owner: "server", limit: total, what: "custom domains" });
+    if ((await table.all(perServer)).length + plannedDomains.length > perServer)
+      throw routingErrors.tooManyRoutes({ owner: "server", limit: perServer, what: "custom domains" });
   }
 
   async function checkScript(account: string, script: string): Promise<void> {
     if (!(await hasScript(account, script))) throw routingErrors.routeScriptMissing({ script });
   }
 
-  async function need(account: string, id: string): Promise<DomainRow> {
+  async function needDomain(account: string, id: string): Promise<DomainRow> {
     const row = await table.find(account, id);
     if (row === undefined) throw routingErrors.domainMissing({ domain: id, account });
     return row;
   }
 
-  const absent = async (account: string, script: string, planned: readonly Planned[]) =>
-    (await table.list(account, { script })).filter(({ id }) => !planned.some(({ row }) => row.id === id));
+  const findRemovedDomains = async (account: string, script: string, plannedDomains: readonly PlannedDomain[]) =>
+    (await table.list(account, { script })).filter(({ id }) => !plannedDomains.some(({ row }) => row.id === id));
 
   return {
     list: async (account, filter = {}) => (await table.list(account, filter)).map(domainOf),
-    get: async (account, id) => domainOf(await need(account, id)),
+    get: async (account, id) => domainOf(await needDomain(account, id)),
     async attach(account, script, domain) {
-      const planned = await planRows(account, script, [domain]);
+      const plannedDomains = await planDomains(account, script, [domain]);
       await checkScript(account, script);
-      await write(planned, [], { origins: true, records: false });
-      return domainOf(planned[0]!.row);
+      await applyPlan(plannedDomains, [], { origins: true, records: false });
+      return domainOf(plannedDomains[0]!.row);
     },
     async detach(account, id) {
-      await write([], [await need(account, id)], { origins: true, records: false });
+      await applyPlan([], [await needDomain(account, id)], { origins: true, records: false });
     },
     async plan(account, script, domains) {
-      const planned = await planRows(account, script, domains);
+      const plannedDomains = await planDomains(account, script, domains);
       return {
-        added: planned.filter(({ before }) => before === undefined).map(({ row }) => domainOf(row)),
-        removed: (await absent(account, script, planned)).map(domainOf),
-        updated: planned.flatMap(({ row, before }) =>
-          before === undefined ? [] : [{ ...domainOf(row), modified: isModified(before, row) }],
+        added: plannedDomains.filter(({ existingRow }) => existingRow === undefined).map(({ row }) => domainOf(row)),
+        removed: (await findRemovedDomains(account, script, plannedDomains)).map(domainOf),
+        updated: plannedDomains.flatMap(({ row, existingRow }) =>
+          existingRow === undefined ? [] : [{ ...domainOf(row), modified: isModified(existingRow, row) }],
         ),
-        conflicting: (await conflictsOf(planned)).map(domainOf),
+        conflicting: (await findConflicts(plannedDomains)).map(domainOf),
       };
     },
     async replace(account, script, domains, override) {
-      const planned = await planRows(account, script, domains);
+      const plannedDomains = await planDomains(account, script, domains);
       await checkScript(account, script);
-      await write(planned, await absent(account, script, planned), override);
+      await applyPlan(plannedDomains, await findRemovedDomains(account, script, plannedDomains), override);
       return (await table.list(account, { script })).map(domainOf);
     },
-    validate: async (account, script, domains, override) => check(await planRows(account, script, domains), override),
+    validate: async (account, script, domains, override) =>
+      checkPlan(await planDomains(account, script, domains), override),
     async removeScript(account, script) {
       const rows = await table.list(account, { script });
-      if (rows.length > 0) await write([], rows, { origins: true, records: false });
+      if (rows.length > 0) await applyPlan([], rows, { origins: true, records: false });
     },
     async hostnames(limit) {
-      const rows = await table.all(routingLimits.total);
+      const rows = await table.all(routingLimits.perServer);
       return rows
         .filter(({ enabled }) => enabled === 1)
         .slice(0, limit)
@@ -190,25 +206,26 @@ export function createDomains({ table, zones, hasScript, changed, ids }: Domains
   };
 }
 
-function hostnameOf(given: string): string {
-  const fail = (reason: string) => routingErrors.badHostname({ hostname: JSON.stringify(given.slice(0, 200)), reason });
-  if (given.includes("*")) throw fail("it contains a wildcard");
-  if (given.includes("/")) throw fail("it contains a path");
-  if (given.includes(":")) throw fail("it contains a port");
-  const host = hostOf(given);
+function hostnameOf(givenName: string): string {
+  const fail = (reason: string) =>
+    routingErrors.badHostname({ hostname: JSON.stringify(givenName.slice(0, 200)), reason });
+  if (givenName.includes("*")) throw fail("it contains a wildcard");
+  if (givenName.includes("/")) throw fail("it contains a path");
+  if (givenName.includes(":")) throw fail("it contains a port");
+  const host = hostOf(givenName);
   if (host === undefined) throw fail("it is not a host name");
   return host;
 }
 
-function byZone(planned: readonly Planned[]): Map<RoutingZone, Planned[]> {
-  const zones = new Map(planned.map(({ zone }) => [zone.id, zone]));
-  return new Map([...zones.values()].map((zone) => [zone, planned.filter((each) => each.zone.id === zone.id)]));
+function groupByZone(plannedDomains: readonly PlannedDomain[]): Map<RoutingZone, PlannedDomain[]> {
+  const zones = new Map(plannedDomains.map(({ zone }) => [zone.id, zone]));
+  return new Map([...zones.values()].map((zone) => [zone, plannedDomains.filter((each) => each.zone.id === zone.id)]));
 }
 
-const isModified = (before: DomainRow, after: DomainRow) =>
-  before.script !== after.script ||
-  before.enabled !== after.enabled ||
-  before.previews_enabled !== after.previews_enabled;
+const isModified = (previousRow: DomainRow, nextRow: DomainRow) =>
+  previousRow.script !== nextRow.script ||
+  previousRow.enabled !== nextRow.enabled ||
+  previousRow.previews_enabled !== nextRow.previews_enabled;
 
 const domainOf = (row: DomainRow): Domain => ({
   id: row.id,

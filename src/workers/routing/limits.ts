@@ -1,7 +1,9 @@
 export const routingLimits = {
-  patternChars: 1024,
+  patternLength: 1024,
   routesPerZone: 1000,
   domainsPerZone: 100,
-  /** Routes and custom domains of the server: every process that runs workers keeps them in memory. */
-  total: 100_000,
+  /**
+   * Maximum number of routes, and of custom domains, per server. Every process that runs workers keeps them in memory.
+   */
+  perServer: 100_000,
 };

@@ -3,8 +3,8 @@ import type { RoutePattern } from "./pattern.ts";
 /** Finds the most specific pattern for a URL. */
 export interface RouteMatcher<Target> {
   /**
-   * `host`: lower-case A-labels. `url`: path and query as in the request line: the query takes part in matching.
-   * Undefined: no pattern matches.
+   * `host`: lower-case A-labels. `url`: path and query as in the request line; patterns match against both.
+   * Returns undefined if no pattern matches.
    */
   match(request: { scheme: "http" | "https"; host: string; url: string }): { target: Target } | undefined;
 }
@@ -13,31 +13,34 @@ interface Rule<Target> extends RoutePattern {
   target: Target;
 }
 
-/** An exact host precedes wildcards, a longer host precedes shorter ones; then, a longer path precedes shorter ones. */
+/**
+ * An exact host takes precedence over wildcards, then a longer host over shorter ones, then a longer path over shorter
+ * ones.
+ */
 export function createMatcher<Target>(rules: Iterable<Rule<Target>>): RouteMatcher<Target> {
-  const exact = new Map<string, Rule<Target>[]>();
-  const wild = new Map<string, Rule<Target>[]>();
+  const exactRules = new Map<string, Rule<Target>[]>();
+  const wildcardRules = new Map<string, Rule<Target>[]>();
   for (const rule of rules) {
-    const map = rule.hosts === "exact" ? exact : wild;
-    const list = map.get(rule.host);
-    if (list === undefined) map.set(rule.host, [rule]);
-    else list.push(rule);
+    const map = rule.hosts === "exact" ? exactRules : wildcardRules;
+    const rulesOfHost = map.get(rule.host);
+    if (rulesOfHost === undefined) map.set(rule.host, [rule]);
+    else rulesOfHost.push(rule);
   }
-  for (const list of [...exact.values(), ...wild.values()]) list.sort(bySpecificity);
+  for (const list of [...exactRules.values(), ...wildcardRules.values()]) list.sort(bySpecificity);
 
   return {
     match({ scheme, host, url }) {
-      const find = (list: Rule<Target>[] | undefined, isHost: boolean) =>
+      const find = (list: Rule<Target>[] | undefined, isSameHost: boolean) =>
         list?.find(
           (rule) =>
             (rule.scheme === undefined || rule.scheme === scheme) &&
-            (rule.hosts !== "subhosts" || !isHost) &&
+            (rule.hosts !== "subhosts" || !isSameHost) &&
             (rule.isPrefix ? url.startsWith(rule.path) : url === rule.path),
         );
-      let found = find(exact.get(host), true) ?? find(wild.get(host), true);
-      for (let dot = host.indexOf("."); found === undefined && dot >= 0; dot = host.indexOf(".", dot + 1))
-        found = find(wild.get(host.slice(dot + 1)), false);
-      return found && { target: found.target };
+      let matchedRule = find(exactRules.get(host), true) ?? find(wildcardRules.get(host), true);
+      for (let dot = host.indexOf("."); matchedRule === undefined && dot >= 0; dot = host.indexOf(".", dot + 1))
+        matchedRule = find(wildcardRules.get(host.slice(dot + 1)), false);
+      return matchedRule && { target: matchedRule.target };
     },
   };
 }

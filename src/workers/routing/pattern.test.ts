@@ -39,7 +39,7 @@ describe("a route pattern", () => {
       for (const url of others) assert.ok(!matches(pattern, url), url);
     });
 
-  test("is rejected if it has another form", () => {
+  test("is rejected if it is malformed", () => {
     for (const pattern of [
       "",
       "*",
@@ -60,7 +60,7 @@ describe("a route pattern", () => {
 });
 
 describe("the most specific pattern", () => {
-  test("has an exact host before wildcards, then the longer host, then the longer path", () => {
+  test("prefers an exact host to wildcards, then the longer host, then the longer path", () => {
     const patterns = [
       "*.example.com/*",
       "*example.com/*",
@@ -85,7 +85,7 @@ describe("the most specific pattern", () => {
       for (const order of [patterns, patterns.toReversed()]) assert.equal(winner(order, url), expected, url);
   });
 
-  test("applies only where its path matches: otherwise a wildcard host does", () => {
+  test("applies only if its path matches: otherwise a pattern with a wildcard host applies", () => {
     assert.equal(winner(["www.example.com/a", "*.example.com/*"], "http://www.example.com/b"), "*.example.com/*");
   });
 

@@ -7,41 +7,42 @@ import { routingLimits } from "./limits.ts";
  * https://developers.cloudflare.com/workers/configuration/routing/routes/#matching-behavior
  */
 export interface RoutePattern {
-  /** Undefined: both. */
+  /** Undefined if the pattern matches both. */
   scheme: "http" | "https" | undefined;
-  /** Lower-case A-labels, without the wildcard. */
+  /** The host in lower-case A-labels, without the wildcard. */
   host: string;
-  /** `exact`: the host; `subhosts` (`*.`): hosts below it; `both` (`*`): the host and those below it. */
+  /** `exact`: the host; `subhosts` (`*.`): its subdomains; `both` (`*`): the host and its subdomains. */
   hosts: "exact" | "subhosts" | "both";
-  /** Without the wildcard. */
+  /** The path without the wildcard. */
   path: string;
-  /** The path ends with a wildcard. */
+  /** True if the path ends with a wildcard. */
   isPrefix: boolean;
 }
 
 /** Throws badPattern. */
 export function parsePattern(pattern: string): RoutePattern {
   const fail = (reason: string) => routingErrors.badPattern({ pattern: JSON.stringify(pattern.slice(0, 200)), reason });
-  if (pattern.length > routingLimits.patternChars)
-    throw fail(`it has more than ${routingLimits.patternChars} characters`);
+  if (pattern.length > routingLimits.patternLength)
+    throw fail(`it has more than ${routingLimits.patternLength} characters`);
   if (/[\s\p{Cc}]/u.test(pattern)) throw fail("it contains white space");
   const [, scheme, rest = ""] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(pattern) ?? [];
-  const lower = scheme?.toLowerCase();
-  if (lower !== undefined && lower !== "http" && lower !== "https") throw fail(`its scheme is ${lower}`);
+  const lowerScheme = scheme?.toLowerCase();
+  if (lowerScheme !== undefined && lowerScheme !== "http" && lowerScheme !== "https")
+    throw fail(`its scheme must be http or https, not ${lowerScheme}`);
   const slash = rest.indexOf("/");
-  const given = slash < 0 ? rest : rest.slice(0, slash);
+  const hostPart = slash < 0 ? rest : rest.slice(0, slash);
   const path = slash < 0 ? "/" : rest.slice(slash);
-  if (path.includes("?") || given.includes("?")) throw fail("it contains a query");
-  if (path.includes("#") || given.includes("#")) throw fail("it contains a fragment");
-  if (path.slice(0, -1).includes("*")) throw fail("a wildcard in the path is allowed only at its end");
-  if (given.includes(":")) throw fail("it contains a port");
-  const hosts = given.startsWith("*.") ? "subhosts" : given.startsWith("*") ? "both" : "exact";
-  const named = given.slice(hosts === "subhosts" ? 2 : hosts === "both" ? 1 : 0);
-  if (named.includes("*")) throw fail("a wildcard in the host is allowed only at its beginning");
-  const host = hostOf(named);
+  if (path.includes("?") || hostPart.includes("?")) throw fail("it contains a query");
+  if (path.includes("#") || hostPart.includes("#")) throw fail("it contains a fragment");
+  if (path.slice(0, -1).includes("*")) throw fail("a wildcard in the path is allowed only at the end");
+  if (hostPart.includes(":")) throw fail("it contains a port");
+  const hosts = hostPart.startsWith("*.") ? "subhosts" : hostPart.startsWith("*") ? "both" : "exact";
+  const hostName = hostPart.slice(hosts === "subhosts" ? 2 : hosts === "both" ? 1 : 0);
+  if (hostName.includes("*")) throw fail("a wildcard in the host is allowed only at the beginning");
+  const host = hostOf(hostName);
   if (host === undefined) throw fail("it has no valid host");
   const isPrefix = path.endsWith("*");
-  return { scheme: lower, host, hosts, path: isPrefix ? path.slice(0, -1) : path, isPrefix };
+  return { scheme: lowerScheme, host, hosts, path: isPrefix ? path.slice(0, -1) : path, isPrefix };
 }
 
 /** The host name in lower-case A-labels; undefined if it is not one. */
@@ -56,4 +57,4 @@ export function hostOf(text: string): string | undefined {
 export const patternKey = ({ scheme, host, hosts, path, isPrefix }: RoutePattern): string =>
   `${scheme ?? ""}|${{ exact: "", subhosts: "*.", both: "*" }[hosts]}${host}|${path}${isPrefix ? "*" : ""}`;
 
-export const isWithin = (host: string, zone: string): boolean => host === zone || host.endsWith(`.${zone}`);
+export const isWithinZone = (host: string, zone: string): boolean => host === zone || host.endsWith(`.${zone}`);

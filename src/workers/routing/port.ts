@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { ScriptRef } from "../scripts/port.ts";
 
 /**
- * Routes and custom domains: the hosts of zones at which workers answer. Throws UserErrors of `routingErrors`. Every
- * change resolves once it is on disk and applies to the next request in this process.
+ * Routes and custom domains: the hosts and URLs in zones for which workers handle requests. Throws UserErrors of
+ * `routingErrors`. Every change resolves once it is on disk, and applies to the next request in this process.
  */
 export interface WorkerRouting {
   routes: Routes;
@@ -24,22 +24,25 @@ export interface WorkerRouting {
 
 export interface Routes {
   list(zone: string): Promise<Route[]>;
-  /** With the names of their zones. */
-  ofScript(account: string, script: string): Promise<(Route & { zoneName: string })[]>;
+  /** The routes of a worker, with the names of their zones. */
+  listByScript(account: string, script: string): Promise<(Route & { zoneName: string })[]>;
   /** Throws routeMissing. */
   get(zone: string, id: string): Promise<Route>;
-  /** `script` undefined disables workers. Throws badPattern, outsideZone, routeScriptMissing, routeExists, tooManyRoutes. */
+  /**
+   * If `script` is undefined, no worker runs for the pattern. Throws badPattern, outsideZone, routeScriptMissing,
+   * routeExists, tooManyRoutes.
+   */
   create(zone: string, route: { pattern: string; script: string | undefined }): Promise<Route>;
-  /** Throws routeMissing and what create() throws. */
+  /** Throws routeMissing and the errors of create(). */
   update(zone: string, id: string, route: { pattern: string; script: string | undefined }): Promise<Route>;
   /** Throws routeMissing. */
   delete(zone: string, id: string): Promise<void>;
   /**
-   * The zones of these patterns, in order. Throws badPattern, outsideZone, zoneMissing, and routeExists for a pattern of
-   * another worker.
+   * The zones of these patterns, in order. Throws badPattern, outsideZone, zoneMissing, and routeExists for a pattern
+   * of another worker.
    */
   plan(account: string, script: string, patterns: readonly WantedRoute[]): Promise<RoutingZone[]>;
-  /** Makes the routes of the worker exactly these, or changes nothing. Throws what plan() and create() throw. */
+  /** Replaces all routes of the worker, or changes nothing. Throws the errors of plan() and create(). */
   replace(account: string, script: string, patterns: readonly WantedRoute[]): Promise<(Route & { zoneName: string })[]>;
 }
 
@@ -54,7 +57,7 @@ export interface Route {
   id: string;
   account: string;
   zone: string;
-  /** As sent. */
+  /** The pattern as sent. */
   pattern: string;
   script: string | undefined;
 }
@@ -64,15 +67,15 @@ export interface Domains {
   list(account: string, filter?: DomainFilter): Promise<Domain[]>;
   /** Throws domainMissing. */
   get(account: string, id: string): Promise<Domain>;
-  /** Attaches one more domain; it moves from another worker. Throws what replace() throws. */
+  /** Attaches a domain. If it belongs to another worker of the account, it is moved. Throws the errors of replace(). */
   attach(account: string, script: string, domain: WantedDomain): Promise<Domain>;
   /** Throws domainMissing. */
   detach(account: string, id: string): Promise<void>;
-  /** The effect of replace() without changing anything. Throws badHostname, zoneMissing. */
+  /** Returns the effect that replace() would have, without changing anything. Throws badHostname, zoneMissing. */
   plan(account: string, script: string, domains: readonly WantedDomain[]): Promise<DomainPlan>;
   /**
-   * Makes the domains of the worker exactly these, with their DNS records, or changes nothing. Throws badHostname,
-   * zoneMissing, domainTaken, recordsExist, tooManyRoutes.
+   * Replaces all domains of the worker and their DNS records, or changes nothing. Throws badHostname, zoneMissing,
+   * domainTaken, recordsExist, tooManyRoutes.
    */
   replace(
     account: string,
@@ -80,14 +83,14 @@ export interface Domains {
     domains: readonly WantedDomain[],
     override: { origins: boolean; records: boolean },
   ): Promise<Domain[]>;
-  /** Throws what replace() throws, without changing anything. The worker need not exist. */
+  /** Throws the errors of replace() without changing anything. The worker need not exist. */
   validate(
     account: string,
     script: string,
     domains: readonly WantedDomain[],
     override: { origins: boolean; records: boolean },
   ): Promise<void>;
-  /** Enabled host names of the server, sorted, at most `limit`: they need certificates. */
+  /** The host names of the enabled domains on the server, which need certificates: sorted, and at most `limit`. */
   hostnames(limit: number): Promise<string[]>;
 }
 
@@ -99,7 +102,7 @@ export interface WantedDomain {
   zoneName?: string | undefined;
   /** Default true. */
   enabled?: boolean | undefined;
-  /** Stored only. Default false. */
+  /** Stored without effect. Default false. */
   previewsEnabled?: boolean | undefined;
 }
 
@@ -118,9 +121,9 @@ export interface Domain {
 interface DomainPlan {
   added: Domain[];
   removed: Domain[];
-  /** `modified`: it belongs to another worker, or its settings change. */
+  /** `modified` is true if the domain belongs to another worker or its settings change. */
   updated: (Domain & { modified: boolean })[];
-  /** Those that have other DNS records. */
+  /** Domains for which the zone has other DNS records. */
   conflicting: Domain[];
 }
 
@@ -132,13 +135,16 @@ export interface RoutingZone {
   name: string;
 }
 
-/** The zones of the server. Implemented by the domain above that knows them. */
+/** The zones of the server, which implements this interface. */
 export interface RoutingZones {
   find(id: string): Promise<RoutingZone | undefined>;
   /** The closest zone that contains the host name. */
-  enclosing(host: string): Promise<RoutingZone | undefined>;
-  /** Those of the host names at which the zone has other address records. */
+  findEnclosing(host: string): Promise<RoutingZone | undefined>;
+  /** Returns the host names for which the zone has other address records. */
   conflicts(zone: RoutingZone, hosts: readonly string[]): Promise<string[]>;
-  /** Makes the DNS records of custom domains in the zone exactly those of `hosts`. `override`: replaces other records. */
+  /**
+   * Replaces all DNS records of custom domains in the zone with records for `hosts`. With `override`, also replaces
+   * other address records of these hosts.
+   */
   publish(zone: RoutingZone, hosts: readonly string[], override: boolean): Promise<void>;
 }

@@ -5,16 +5,16 @@ import type { RouteRow, RoutingTables } from "./schema.ts";
 
 export type RoutesTable = ReturnType<typeof createRoutesTable>;
 
-type Tables = Kysely<RoutingTables>;
-/** `taken`: the existing route with the pattern. */
-export type Written = "written" | "missing" | "zone full" | "server full" | { taken: RouteRow };
+type RoutingDb = Kysely<RoutingTables>;
+/** `taken` is the existing route with the same pattern. */
+export type WriteResult = "written" | "missing" | "zone full" | "server full" | { taken: RouteRow };
 
-const { routesPerZone, total } = routingLimits;
+const { routesPerZone, perServer } = routingLimits;
 
 export function createRoutesTable(db: Db) {
   const tables = db.tables<RoutingTables>();
 
-  const withKey = (from: Tables, { zone_id, pattern_key }: RouteRow) =>
+  const findByPattern = (from: RoutingDb, { zone_id, pattern_key }: RouteRow) =>
     from
       .selectFrom("worker_routes")
       .selectAll()
@@ -22,29 +22,29 @@ export function createRoutesTable(db: Db) {
       .where("pattern_key", "=", pattern_key)
       .executeTakeFirst();
 
-  async function count(from: Tables, zone?: string): Promise<number> {
-    const all = from.selectFrom("worker_routes").select((eb) => eb.fn.countAll<number>().as("count"));
+  async function countRoutes(from: RoutingDb, zone?: string): Promise<number> {
+    const query = from.selectFrom("worker_routes").select((eb) => eb.fn.countAll<number>().as("count"));
     const { count: found } = await (
-      zone === undefined ? all : all.where("zone_id", "=", zone)
+      zone === undefined ? query : query.where("zone_id", "=", zone)
     ).executeTakeFirstOrThrow();
     return Number(found);
   }
 
-  /** Repeats once after a concurrent insertion of the same pattern, which is then found. */
-  async function write(work: (tx: Tables) => Promise<Written>): Promise<Written> {
+  /** Retries once after a concurrent insertion of the same pattern; the second attempt finds it. */
+  async function write(work: (tx: RoutingDb) => Promise<WriteResult>): Promise<WriteResult> {
     try {
-      return await db.transaction<RoutingTables, Written>(work);
+      return await db.transaction<RoutingTables, WriteResult>(work);
     } catch (err) {
       if (!isUniqueViolation(err)) throw err;
-      return db.transaction<RoutingTables, Written>(work);
+      return db.transaction<RoutingTables, WriteResult>(work);
     }
   }
 
   return {
     all: (limit: number): Promise<RouteRow[]> => db.read(tables.selectFrom("worker_routes").selectAll().limit(limit)),
-    ofZone: (zone: string): Promise<RouteRow[]> =>
+    listByZone: (zone: string): Promise<RouteRow[]> =>
       db.read(tables.selectFrom("worker_routes").selectAll().where("zone_id", "=", zone).orderBy("pattern_key")),
-    ofScript: (account: string, script: string): Promise<RouteRow[]> =>
+    listByScript: (account: string, script: string): Promise<RouteRow[]> =>
       db.read(
         tables
           .selectFrom("worker_routes")
@@ -57,50 +57,53 @@ export function createRoutesTable(db: Db) {
       const query = tables.selectFrom("worker_routes").selectAll().where("id", "=", id);
       return (await db.read(query.where("zone_id", "=", zone)))[0];
     },
-    withKey: (row: RouteRow) => withKey(tables, row),
+    findByPattern: (row: RouteRow) => findByPattern(tables, row),
 
-    add: (row: RouteRow): Promise<Written> =>
+    add: (row: RouteRow): Promise<WriteResult> =>
       write(async (tx) => {
-        const taken = await withKey(tx, row);
-        if (taken !== undefined) return { taken };
-        if ((await count(tx, row.zone_id)) >= routesPerZone) return "zone full";
-        if ((await count(tx)) >= total) return "server full";
+        const existingRoute = await findByPattern(tx, row);
+        if (existingRoute !== undefined) return { taken: existingRoute };
+        if ((await countRoutes(tx, row.zone_id)) >= routesPerZone) return "zone full";
+        if ((await countRoutes(tx)) >= perServer) return "server full";
         await tx.insertInto("worker_routes").values(row).execute();
         return "written";
       }),
 
-    update: (row: RouteRow): Promise<Written> =>
+    update: (row: RouteRow): Promise<WriteResult> =>
       write(async (tx) => {
-        const taken = await withKey(tx, row);
+        const taken = await findByPattern(tx, row);
         if (taken !== undefined && taken.id !== row.id) return { taken };
-        const changed = await tx
+        const updatedRows = await tx
           .updateTable("worker_routes")
           .set(row)
           .where("id", "=", row.id)
           .where("zone_id", "=", row.zone_id)
           .returning("id")
           .execute();
-        return changed.length === 0 ? "missing" : "written";
+        return updatedRows.length === 0 ? "missing" : "written";
       }),
 
-    /** Makes the routes of the script exactly these; existing ones keep their ids. */
-    replace: (account: string, script: string, rows: RouteRow[]): Promise<Written> =>
+    /** Replaces all routes of the script. Routes whose pattern already exists keep their ids. */
+    replace: (account: string, script: string, rows: RouteRow[]): Promise<WriteResult> =>
       write(async (tx) => {
-        const kept: string[] = [];
+        const keptIds: string[] = [];
         for (const row of rows) {
-          const there = await withKey(tx, row);
-          if (there !== undefined && there.script !== script) return { taken: there };
-          if (there === undefined) await tx.insertInto("worker_routes").values(row).execute();
-          kept.push(there?.id ?? row.id);
+          const existingRow = await findByPattern(tx, row);
+          if (existingRow !== undefined && existingRow.script !== script) return { taken: existingRow };
+          if (existingRow === undefined) await tx.insertInto("worker_routes").values(row).execute();
+          keptIds.push(existingRow?.id ?? row.id);
         }
-        const old = tx.deleteFrom("worker_routes").where("account_id", "=", account).where("script", "=", script);
-        await (kept.length === 0 ? old : old.where("id", "not in", kept)).execute();
+        const scriptRoutes = tx
+          .deleteFrom("worker_routes")
+          .where("account_id", "=", account)
+          .where("script", "=", script);
+        await (keptIds.length === 0 ? scriptRoutes : scriptRoutes.where("id", "not in", keptIds)).execute();
         for (const zone of new Set(rows.map(({ zone_id }) => zone_id)))
-          if ((await count(tx, zone)) > routesPerZone) throw new Full("zone full");
-        if ((await count(tx)) > total) throw new Full("server full");
+          if ((await countRoutes(tx, zone)) > routesPerZone) throw new LimitReached("zone full");
+        if ((await countRoutes(tx)) > perServer) throw new LimitReached("server full");
         return "written";
-      }).catch((err: unknown): Written => {
-        if (err instanceof Full) return err.what;
+      }).catch((err: unknown): WriteResult => {
+        if (err instanceof LimitReached) return err.limit;
         throw err;
       }),
 
@@ -108,17 +111,17 @@ export function createRoutesTable(db: Db) {
       const query = tables.deleteFrom("worker_routes").where("id", "=", id).where("zone_id", "=", zone);
       return (await db.write(query)).affected > 0;
     },
-    deleteOfScript: (account: string, script: string) =>
+    deleteByScript: (account: string, script: string) =>
       db.write(tables.deleteFrom("worker_routes").where("account_id", "=", account).where("script", "=", script)),
-    deleteOfZone: (zone: string) => db.write(tables.deleteFrom("worker_routes").where("zone_id", "=", zone)),
+    deleteByZone: (zone: string) => db.write(tables.deleteFrom("worker_routes").where("zone_id", "=", zone)),
   };
 }
 
-/** Rolls the transaction back. */
-class Full extends Error {
-  readonly what: "zone full" | "server full";
-  constructor(what: "zone full" | "server full") {
-    super(what);
-    this.what = what;
+/** Thrown to roll the transaction back. */
+class LimitReached extends Error {
+  readonly limit: "zone full" | "server full";
+  constructor(limit: "zone full" | "server full") {
+    super(limit);
+    this.limit = limit;
   }
 }

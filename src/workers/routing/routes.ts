@@ -1,9 +1,9 @@
 import type { Ids } from "../../kernel/index.ts";
 import { routingErrors } from "./errors.ts";
 import { routingLimits } from "./limits.ts";
-import { isWithin, parsePattern, patternKey } from "./pattern.ts";
+import { isWithinZone, parsePattern, patternKey } from "./pattern.ts";
 import type { Route, Routes, RoutingZone, RoutingZones, WantedRoute } from "./port.ts";
-import type { RoutesTable, Written } from "./routes-table.ts";
+import type { RoutesTable, WriteResult } from "./routes-table.ts";
 import type { RouteRow } from "./schema.ts";
 import { zoneFor } from "./zone-lookup.ts";
 
@@ -11,12 +11,12 @@ interface RoutesDeps {
   table: RoutesTable;
   zones: RoutingZones;
   hasScript(account: string, script: string): Promise<boolean>;
-  /** Call after each change. */
-  changed(): Promise<void>;
+  /** Called after each change. */
+  onChange(): Promise<void>;
   ids: Ids;
 }
 
-export function createRoutes({ table, zones, hasScript, changed, ids }: RoutesDeps): Routes {
+export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesDeps): Routes {
   async function needZone(id: string): Promise<RoutingZone> {
     const zone = await zones.find(id);
     if (zone === undefined) throw routingErrors.zoneMissing({ name: id });
@@ -24,9 +24,9 @@ export function createRoutes({ table, zones, hasScript, changed, ids }: RoutesDe
   }
 
   /** Throws badPattern, outsideZone. */
-  function rowOf(zone: RoutingZone, id: string, pattern: string, script: string | undefined): RouteRow {
+  function createRow(zone: RoutingZone, id: string, pattern: string, script: string | undefined): RouteRow {
     const parsed = parsePattern(pattern);
-    if (!isWithin(parsed.host, zone.name)) throw routingErrors.outsideZone({ pattern, zone: zone.name });
+    if (!isWithinZone(parsed.host, zone.name)) throw routingErrors.outsideZone({ pattern, zone: zone.name });
     return {
       id,
       account_id: zone.account,
@@ -41,17 +41,17 @@ export function createRoutes({ table, zones, hasScript, changed, ids }: RoutesDe
     if (script !== undefined && !(await hasScript(account, script))) throw routingErrors.routeScriptMissing({ script });
   }
 
-  function checkWritten(written: Written, { id, zone_id }: Pick<RouteRow, "id" | "zone_id">): void {
-    if (written === "written") return;
-    if (written === "missing") throw routingErrors.routeMissing({ route: id, zone: zone_id });
-    if (written === "zone full")
+  function checkResult(result: WriteResult, { id, zone_id }: Pick<RouteRow, "id" | "zone_id">): void {
+    if (result === "written") return;
+    if (result === "missing") throw routingErrors.routeMissing({ route: id, zone: zone_id });
+    if (result === "zone full")
       throw routingErrors.tooManyRoutes({ owner: "zone", limit: routingLimits.routesPerZone, what: "routes" });
-    if (written === "server full")
-      throw routingErrors.tooManyRoutes({ owner: "server", limit: routingLimits.total, what: "routes" });
-    throw takenBy(written.taken);
+    if (result === "server full")
+      throw routingErrors.tooManyRoutes({ owner: "server", limit: routingLimits.perServer, what: "routes" });
+    throw routeExistsError(result.taken);
   }
 
-  async function need(zone: string, id: string): Promise<RouteRow> {
+  async function needRoute(zone: string, id: string): Promise<RouteRow> {
     const row = await table.find(zone, id);
     if (row === undefined) throw routingErrors.routeMissing({ route: id, zone });
     return row;
@@ -64,58 +64,58 @@ export function createRoutes({ table, zones, hasScript, changed, ids }: RoutesDe
     return rows.map((row) => ({ ...routeOf(row), zoneName: names.get(row.zone_id)! }));
   }
 
-  async function planRows(account: string, script: string, patterns: readonly WantedRoute[]) {
-    const planned: { zone: RoutingZone; row: RouteRow }[] = [];
+  async function planRoutes(account: string, script: string, patterns: readonly WantedRoute[]) {
+    const plannedRoutes: { zone: RoutingZone; row: RouteRow }[] = [];
     const keys = new Set<string>();
-    for (const { pattern, ...where } of patterns) {
-      const zone = await zoneFor(zones, account, { host: parsePattern(pattern).host, ...where });
-      const row = rowOf(zone, ids.hex(), pattern, script);
-      const there = await table.withKey(row);
-      if (there !== undefined && there.script !== script) throw takenBy(there);
-      if (!keys.has(row.pattern_key)) planned.push({ zone, row });
+    for (const { pattern, ...zoneRef } of patterns) {
+      const zone = await zoneFor(zones, account, { host: parsePattern(pattern).host, ...zoneRef });
+      const row = createRow(zone, ids.hex(), pattern, script);
+      const existingRow = await table.findByPattern(row);
+      if (existingRow !== undefined && existingRow.script !== script) throw routeExistsError(existingRow);
+      if (!keys.has(row.pattern_key)) plannedRoutes.push({ zone, row });
       keys.add(row.pattern_key);
     }
-    return planned;
+    return plannedRoutes;
   }
 
   return {
-    list: async (zone) => (await table.ofZone(zone)).map(routeOf),
-    ofScript: async (account, script) => withZoneNames(await table.ofScript(account, script)),
-    get: async (zone, id) => routeOf(await need(zone, id)),
+    list: async (zone) => (await table.listByZone(zone)).map(routeOf),
+    listByScript: async (account, script) => withZoneNames(await table.listByScript(account, script)),
+    get: async (zone, id) => routeOf(await needRoute(zone, id)),
     async create(zoneId, { pattern, script }) {
       const zone = await needZone(zoneId);
-      const row = rowOf(zone, ids.hex(), pattern, script);
+      const row = createRow(zone, ids.hex(), pattern, script);
       await checkScript(zone.account, script);
-      checkWritten(await table.add(row), row);
-      await changed();
+      checkResult(await table.add(row), row);
+      await onChange();
       return routeOf(row);
     },
     async update(zoneId, id, { pattern, script }) {
       const zone = await needZone(zoneId);
-      await need(zoneId, id);
-      const row = rowOf(zone, id, pattern, script);
+      await needRoute(zoneId, id);
+      const row = createRow(zone, id, pattern, script);
       await checkScript(zone.account, script);
-      checkWritten(await table.update(row), row);
-      await changed();
+      checkResult(await table.update(row), row);
+      await onChange();
       return routeOf(row);
     },
     async delete(zone, id) {
       if (!(await table.delete(zone, id))) throw routingErrors.routeMissing({ route: id, zone });
-      await changed();
+      await onChange();
     },
-    plan: async (...wanted) => (await planRows(...wanted)).map(({ zone }) => zone),
+    plan: async (...args) => (await planRoutes(...args)).map(({ zone }) => zone),
     async replace(account, script, patterns) {
-      const planned = await planRows(account, script, patterns);
+      const plannedRoutes = await planRoutes(account, script, patterns);
       await checkScript(account, script);
-      const rows = planned.map(({ row }) => row);
-      checkWritten(await table.replace(account, script, rows), rows[0] ?? { id: "", zone_id: "" });
-      await changed();
-      return withZoneNames(await table.ofScript(account, script));
+      const rows = plannedRoutes.map(({ row }) => row);
+      checkResult(await table.replace(account, script, rows), rows[0] ?? { id: "", zone_id: "" });
+      await onChange();
+      return withZoneNames(await table.listByScript(account, script));
     },
   };
 }
 
-const takenBy = ({ pattern, script }: RouteRow) =>
+const routeExistsError = ({ pattern, script }: RouteRow) =>
   routingErrors.routeExists({ pattern, owner: script === null ? "no Worker" : `the Worker ${script}` });
 
 const routeOf = ({ id, account_id, zone_id, pattern, script }: RouteRow): Route => ({

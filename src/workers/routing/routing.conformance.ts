@@ -8,16 +8,16 @@ import { createWorkerRouting, routingMigrations, type RoutingZone } from "./inde
 
 const A = "a".repeat(32);
 const B = "b".repeat(32);
-const refused = (kind: string) => (error: UserError) => {
+const refusal = (kind: string) => (error: UserError) => {
   if (error.kind !== kind) throw error;
   return true;
 };
 
-/** Routes and custom domains on every database engine. */
+/** Tests of routes and custom domains, for every database engine. */
 export function routingConformance(engine: TestEngine): void {
   async function start(t: TestContext) {
     const scope = { after: (end: () => Promise<void>) => void t.after(end) };
-    const { db, another } = await engine.open(scope, routingMigrations);
+    const { db, another: openAnother } = await engine.open(scope, routingMigrations);
     const events = createLocalEvents({ log: silentLog });
     t.after(() => events.close());
     const zones = new Map<string, RoutingZone>();
@@ -27,17 +27,17 @@ export function routingConformance(engine: TestEngine): void {
       ["z3", B, "other.example"],
     ])
       zones.set(id!, { id: id!, account: account!, name: name! });
-    /** Host names with DNS records of custom domains, and with other records. */
+    /** `published`: the hosts of published DNS records by zone. `conflicting`: hosts with other records. */
     const published = new Map<string, readonly string[]>();
     const conflicting = new Set<string>();
     let isBroken = false;
-    const open = (on: Db) => {
+    const open = (onDb: Db) => {
       const routing = createWorkerRouting({
-        db: on,
+        db: onDb,
         events,
         zones: {
           find: async (id) => zones.get(id),
-          enclosing: async (host) =>
+          findEnclosing: async (host) =>
             [...zones.values()]
               .filter(({ name }) => host === name || host.endsWith(`.${name}`))
               .sort((a, b) => b.name.length - a.name.length)[0],
@@ -47,7 +47,7 @@ export function routingConformance(engine: TestEngine): void {
             published.set(id, hosts);
           },
         },
-        zoneDeleted: "zone-deleted",
+        zoneDeletedTopic: "zone-deleted",
         hasScript: async (_account, name) => name !== "absent",
         schemeOf: ({ headers }) => (headers["x-forwarded-proto"] === "https" ? "https" : "http"),
         ids: randomIds,
@@ -58,60 +58,63 @@ export function routingConformance(engine: TestEngine): void {
     };
     const routing = open(db);
     await routing.load();
-    const at = (url: string, from = routing) => {
+    const scriptAt = (url: string, from = routing) => {
       const { host, pathname, search } = new URL(url);
       return from.match({ headers: { host }, url: pathname + search } as IncomingMessage)?.script;
     };
     return {
       ...routing,
-      at,
+      at: scriptAt,
       zones,
       events,
       published,
       conflicting,
       breakDns: (value: boolean) => void (isBroken = value),
-      another: async () => open(await another()),
+      another: async () => open(await openAnother()),
     };
   }
 
   describe("routes", () => {
-    test("of one zone have unique patterns; a route without a worker disables the others", async (t) => {
+    test("have unique patterns within a zone; a route without a worker overrides other routes", async (t) => {
       const { routes, at } = await start(t);
       const { id } = await routes.create("z1", { pattern: "example.com/*", script: "one" });
-      await assert.rejects(routes.create("z1", { pattern: "EXAMPLE.com/*", script: "two" }), refused("routeExists"));
-      await assert.rejects(routes.create("z1", { pattern: "other.example/", script: "two" }), refused("outsideZone"));
-      await assert.rejects(routes.create("z9", { pattern: "example.com/", script: "two" }), refused("zoneMissing"));
+      await assert.rejects(routes.create("z1", { pattern: "EXAMPLE.com/*", script: "two" }), refusal("routeExists"));
+      await assert.rejects(routes.create("z1", { pattern: "other.example/", script: "two" }), refusal("outsideZone"));
+      await assert.rejects(routes.create("z9", { pattern: "example.com/", script: "two" }), refusal("zoneMissing"));
       await assert.rejects(
         routes.create("z1", { pattern: "example.com/x", script: "absent" }),
-        refused("routeScriptMissing"),
+        refusal("routeScriptMissing"),
       );
-      const off = await routes.create("z1", { pattern: "example.com/off*", script: undefined });
+      const disablingRoute = await routes.create("z1", { pattern: "example.com/off*", script: undefined });
       assert.deepEqual([at("http://example.com/a?b"), at("http://example.com:8787/off/x")], ["one", undefined]);
       assert.equal(at("http://www.example.com/"), undefined);
-      await routes.update("z1", off.id, { pattern: "*example.com/*", script: "two" });
+      await routes.update("z1", disablingRoute.id, { pattern: "*example.com/*", script: "two" });
       assert.deepEqual([at("http://www.example.com/"), at("http://example.com/off")], ["two", "one"]);
       await assert.rejects(
-        routes.update("z1", off.id, { pattern: "example.com/*", script: "two" }),
-        refused("routeExists"),
+        routes.update("z1", disablingRoute.id, { pattern: "example.com/*", script: "two" }),
+        refusal("routeExists"),
       );
       await routes.delete("z1", id);
       assert.equal(at("http://example.com/"), "two");
-      await assert.rejects(routes.delete("z1", id), refused("routeMissing"));
-      await assert.rejects(routes.get("z2", off.id), refused("routeMissing"));
+      await assert.rejects(routes.delete("z1", id), refusal("routeMissing"));
+      await assert.rejects(routes.get("z2", disablingRoute.id), refusal("routeMissing"));
     });
 
-    test("of a worker are replaced completely or not at all", async (t) => {
+    test("are replaced completely or not at all for each worker", async (t) => {
       const { routes, at } = await start(t);
       await routes.create("z1", { pattern: "example.com/theirs", script: "other" });
-      const set = await routes.replace(A, "one", [{ pattern: "example.com/a" }, { pattern: "x.sub.example.com/*" }]);
+      const workerRoutes = await routes.replace(A, "one", [
+        { pattern: "example.com/a" },
+        { pattern: "x.sub.example.com/*" },
+      ]);
       assert.deepEqual(
-        set.map(({ pattern, zoneName }) => [pattern, zoneName]),
+        workerRoutes.map(({ pattern, zoneName }) => [pattern, zoneName]),
         [
           ["example.com/a", "example.com"],
           ["x.sub.example.com/*", "sub.example.com"],
         ],
       );
-      for (const [wanted, kind] of [
+      for (const [rejectedRoute, kind] of [
         [{ pattern: "example.com/theirs" }, "routeExists"],
         [{ pattern: "other.example/*" }, "zoneMissing"],
         [{ pattern: "example.com/*", zoneName: "sub.example.com" }, "zoneMissing"],
@@ -119,31 +122,44 @@ export function routingConformance(engine: TestEngine): void {
         [{ pattern: "nowhere.example/*" }, "zoneMissing"],
         [{ pattern: "*" }, "badPattern"],
       ] as const)
-        await assert.rejects(routes.replace(A, "one", [{ pattern: "example.com/b" }, wanted]), refused(kind), kind);
-      assert.deepEqual(await routes.ofScript(A, "one"), set);
-      const again = await routes.replace(A, "one", [{ pattern: "example.com/c" }, { pattern: "example.com/a" }]);
-      assert.equal(again.find(({ pattern }) => pattern === "example.com/a")?.id, set[0]!.id);
+        await assert.rejects(
+          routes.replace(A, "one", [{ pattern: "example.com/b" }, rejectedRoute]),
+          refusal(kind),
+          kind,
+        );
+      assert.deepEqual(await routes.listByScript(A, "one"), workerRoutes);
+      const replacedRoutes = await routes.replace(A, "one", [
+        { pattern: "example.com/c" },
+        { pattern: "example.com/a" },
+      ]);
+      assert.equal(replacedRoutes.find(({ pattern }) => pattern === "example.com/a")?.id, workerRoutes[0]!.id);
       assert.deepEqual([at("http://x.sub.example.com/"), at("http://example.com/c")], [undefined, "one"]);
       assert.deepEqual(await routes.replace(A, "one", []), []);
       assert.equal(at("http://example.com/theirs"), "other");
     });
 
-    test("at most a thousand belong to a zone", async (t) => {
+    test("are limited to 1000 per zone", async (t) => {
       const { routes } = await start(t);
-      const many = Array.from({ length: 1000 }, (_, i) => ({ pattern: `example.com/${i}` }));
-      await routes.replace(A, "one", many);
-      await assert.rejects(routes.create("z1", { pattern: "example.com/x", script: "one" }), refused("tooManyRoutes"));
-      await assert.rejects(routes.replace(A, "one", [...many, { pattern: "example.com/x" }]), refused("tooManyRoutes"));
+      const maxRoutes = Array.from({ length: 1000 }, (_, i) => ({ pattern: `example.com/${i}` }));
+      await routes.replace(A, "one", maxRoutes);
+      await assert.rejects(routes.create("z1", { pattern: "example.com/x", script: "one" }), refusal("tooManyRoutes"));
+      await assert.rejects(
+        routes.replace(A, "one", [...maxRoutes, { pattern: "example.com/x" }]),
+        refusal("tooManyRoutes"),
+      );
       assert.equal((await routes.list("z1")).length, 1000);
     });
 
-    test("apply in every process, and end with their zone", async (t) => {
+    test("apply in every process, and are deleted with their zone", async (t) => {
       const { routes, domains, zones, events, at, another } = await start(t);
-      const second = await another();
+      const otherProcess = await another();
       await routes.create("z1", { pattern: "example.com/*", script: "one" });
       await domains.attach(A, "two", { hostname: "www.example.com" });
-      await second.load();
-      assert.deepEqual([at("http://example.com/", second), at("http://www.example.com/", second)], ["one", "two"]);
+      await otherProcess.load();
+      assert.deepEqual(
+        [at("http://example.com/", otherProcess), at("http://www.example.com/", otherProcess)],
+        ["one", "two"],
+      );
       zones.delete("z1");
       events.publish("zone-deleted", "z1");
       while (at("http://example.com/") !== undefined) await new Promise((resolve) => void setImmediate(resolve));
@@ -151,7 +167,7 @@ export function routingConformance(engine: TestEngine): void {
       assert.deepEqual(await domains.list(A), []);
     });
 
-    test("of a deleted zone are deleted at start", async (t) => {
+    test("are deleted at start if their zone no longer exists", async (t) => {
       const { routes, zones, load, at } = await start(t);
       await routes.create("z1", { pattern: "example.com/*", script: "one" });
       zones.delete("z1");
@@ -162,14 +178,14 @@ export function routingConformance(engine: TestEngine): void {
   });
 
   describe("custom domains", () => {
-    test("have DNS records, move between workers of an account, and are followed by routes", async (t) => {
+    test("have DNS records, move between workers of an account, and are overridden by routes", async (t) => {
       const { routes, domains, at, published, removeScript } = await start(t);
-      const made = await domains.attach(A, "one", { hostname: "App.Example.com." });
-      assert.deepEqual([made.hostname, made.zone, made.enabled], ["app.example.com", "z1", true]);
+      const attached = await domains.attach(A, "one", { hostname: "App.Example.com." });
+      assert.deepEqual([attached.hostname, attached.zone, attached.enabled], ["app.example.com", "z1", true]);
       assert.deepEqual(published.get("z1"), ["app.example.com"]);
       assert.equal(at("http://app.example.com/any?x"), "one");
-      const moved = await domains.attach(A, "two", { hostname: "app.example.com" });
-      assert.deepEqual([moved.id, at("http://app.example.com/")], [made.id, "two"]);
+      const movedDomain = await domains.attach(A, "two", { hostname: "app.example.com" });
+      assert.deepEqual([movedDomain.id, at("http://app.example.com/")], [attached.id, "two"]);
       await routes.create("z1", { pattern: "app.example.com/api/*", script: "api" });
       await routes.create("z1", { pattern: "app.example.com/plain*", script: undefined });
       assert.deepEqual(
@@ -185,50 +201,50 @@ export function routingConformance(engine: TestEngine): void {
       assert.equal(at("http://app.example.com/api/x"), undefined);
     });
 
-    test("of a worker are replaced with their records completely or not at all", async (t) => {
+    test("are replaced together with their DNS records, completely or not at all", async (t) => {
       const { domains, published, conflicting, breakDns, at } = await start(t);
-      const no = { origins: false, records: false };
+      const noOverride = { origins: false, records: false };
       await domains.replace(
         A,
         "one",
         [{ hostname: "a.example.com" }, { hostname: "b.sub.example.com", enabled: false }],
-        no,
+        noOverride,
       );
       assert.deepEqual([published.get("z1"), published.get("z2")], [["a.example.com"], []]);
       assert.equal(at("http://b.sub.example.com/"), undefined);
       const before = await domains.list(A);
       await domains.attach(A, "two", { hostname: "two.example.com" });
       conflicting.add("used.example.com");
-      const c = { hostname: "c.example.com" };
+      const newDomain = { hostname: "c.example.com" };
       for (const [wanted, kind] of [
         [{ hostname: "two.example.com" }, "domainTaken"],
         [{ hostname: "used.example.com" }, "recordsExist"],
         [{ hostname: "x.other.example" }, "zoneMissing"],
         [{ hostname: "*.example.com" }, "badHostname"],
-        [c, "badHostname"],
+        [newDomain, "badHostname"],
       ] as const) {
-        await assert.rejects(domains.replace(A, "one", [c, wanted], no), refused(kind), kind);
-        await assert.rejects(domains.validate(A, "new", [c, wanted], no), refused(kind), kind);
+        await assert.rejects(domains.replace(A, "one", [newDomain, wanted], noOverride), refusal(kind), kind);
+        await assert.rejects(domains.validate(A, "new", [newDomain, wanted], noOverride), refusal(kind), kind);
       }
       breakDns(true);
-      await assert.rejects(domains.replace(A, "one", [c], no), /DNS does not work/);
+      await assert.rejects(domains.replace(A, "one", [newDomain], noOverride), /DNS does not work/);
       breakDns(false);
       assert.deepEqual(await domains.list(A, { script: "one" }), before);
       assert.equal(at("http://c.example.com/"), undefined);
-      const all = [c, { hostname: "two.example.com" }, { hostname: "used.example.com" }];
-      await domains.replace(A, "one", all, { origins: true, records: true });
+      const allDomains = [newDomain, { hostname: "two.example.com" }, { hostname: "used.example.com" }];
+      await domains.replace(A, "one", allDomains, { origins: true, records: true });
       assert.deepEqual(await domains.hostnames(10), ["c.example.com", "two.example.com", "used.example.com"]);
       assert.deepEqual([...published.get("z1")!].sort(), await domains.hostnames(10));
       assert.deepEqual(published.get("z2"), []);
     });
 
-    test("belong to the account that has the zone", async (t) => {
+    test("belong to the account that owns the zone", async (t) => {
       const { domains } = await start(t);
       const { id } = await domains.attach(B, "one", { hostname: "other.example" });
-      await assert.rejects(domains.get(A, id), refused("domainMissing"));
-      await assert.rejects(domains.detach(A, id), refused("domainMissing"));
-      await assert.rejects(domains.attach(A, "one", { hostname: "other.example" }), refused("zoneMissing"));
-      await assert.rejects(domains.attach(B, "absent", { hostname: "x.other.example" }), refused("routeScriptMissing"));
+      await assert.rejects(domains.get(A, id), refusal("domainMissing"));
+      await assert.rejects(domains.detach(A, id), refusal("domainMissing"));
+      await assert.rejects(domains.attach(A, "one", { hostname: "other.example" }), refusal("zoneMissing"));
+      await assert.rejects(domains.attach(B, "absent", { hostname: "x.other.example" }), refusal("routeScriptMissing"));
       await domains.detach(B, id);
       assert.deepEqual(await domains.list(B), []);
     });

@@ -17,8 +17,8 @@ interface RoutingDeps {
   db: Db;
   events: Events;
   zones: RoutingZones;
-  /** The event that a zone was deleted; its id is that of the zone. */
-  zoneDeleted: string;
+  /** Topic of the events for deleted zones. The id of an event is the zone id. */
+  zoneDeletedTopic: string;
   hasScript(account: string, script: string): Promise<boolean>;
   schemeOf(request: IncomingMessage): "http" | "https";
   ids: Ids;
@@ -26,14 +26,14 @@ interface RoutingDeps {
 }
 
 const TOPIC = "worker-routes";
-/** How long a lost notification can remain undetected. */
+/** Interval of unconditional reloads, in case a change notification was lost. */
 const RELOAD_MS = 30_000;
 
 export function createWorkerRouting({
   db,
   events,
   zones,
-  zoneDeleted,
+  zoneDeletedTopic,
   hasScript,
   schemeOf,
   ids,
@@ -41,14 +41,14 @@ export function createWorkerRouting({
 }: RoutingDeps): WorkerRouting {
   const routeTable = createRoutesTable(db);
   const domainTable = createDomainsTable(db);
-  const routed = new WeakSet<IncomingMessage>();
+  const routedRequests = new WeakSet<IncomingMessage>();
   let routes: RouteMatcher<ScriptRef | undefined> = createMatcher([]);
   let domains = new Map<string, ScriptRef>();
-  let isEmpty = true;
+  let hasNoRules = true;
 
   const reload = createReload(async () => {
-    const rows = await routeTable.all(routingLimits.total);
-    const hosts = await domainTable.all(routingLimits.total);
+    const rows = await routeTable.all(routingLimits.perServer);
+    const hosts = await domainTable.all(routingLimits.perServer);
     routes = createMatcher(
       rows.map(({ account_id: account, pattern, script }) => ({
         ...parsePattern(pattern),
@@ -60,62 +60,65 @@ export function createWorkerRouting({
         .filter(({ enabled }) => enabled === 1)
         .map(({ hostname, account_id: account, script }) => [hostname, { account, script }]),
     );
-    isEmpty = rows.length === 0 && domains.size === 0;
+    hasNoRules = rows.length === 0 && domains.size === 0;
   });
   const warn = (err: unknown) => log.warn({ err }, `workers: failed to read routes, will retry: ${messageOf(err)}`);
 
-  async function changed(): Promise<void> {
+  async function publishChange(): Promise<void> {
     events.publish(TOPIC, "changed");
     await reload();
   }
 
   async function removeZone(zone: string): Promise<void> {
-    await routeTable.deleteOfZone(zone);
-    await domainTable.deleteOfZone(zone);
+    await routeTable.deleteByZone(zone);
+    await domainTable.deleteByZone(zone);
   }
 
-  /** A crash may have prevented the deletion of routes when their zone was deleted. */
+  /** Deletes routes and domains of deleted zones: a crash may have prevented their deletion. */
   async function removeOrphans(): Promise<void> {
-    const rows = [...(await routeTable.all(routingLimits.total)), ...(await domainTable.all(routingLimits.total))];
+    const rows = [
+      ...(await routeTable.all(routingLimits.perServer)),
+      ...(await domainTable.all(routingLimits.perServer)),
+    ];
     for (const zone of new Set(rows.map(({ zone_id }) => zone_id)))
       if ((await zones.find(zone)) === undefined) await removeZone(zone);
   }
 
-  const unsubscribe = [
+  const subscriptions = [
     events.subscribe(TOPIC, () => void reload().catch(warn)),
-    events.subscribe(zoneDeleted, (zone) => {
-      const removed = zone === "" ? removeOrphans() : removeZone(zone);
-      void removed.then(changed).catch(warn);
+    events.subscribe(zoneDeletedTopic, (zone) => {
+      const removal = zone === "" ? removeOrphans() : removeZone(zone);
+      void removal.then(publishChange).catch(warn);
     }),
   ];
-  const timer = every(RELOAD_MS, reload, { name: "workers: reading routes", log });
-  const parts = { zones, hasScript, changed, ids };
-  const ownDomains = createDomains({ ...parts, table: domainTable });
+  const timer = every(RELOAD_MS, reload, { name: "workers: route reload", log });
+  const shared = { zones, hasScript, onChange: publishChange, ids };
+  const domainStore = createDomains({ ...shared, table: domainTable });
 
   return {
-    routes: createRoutes({ ...parts, table: routeTable }),
-    domains: ownDomains,
+    routes: createRoutes({ ...shared, table: routeTable }),
+    domains: domainStore,
     match(request) {
-      if (isEmpty) return undefined;
+      if (hasNoRules) return undefined;
       const host = hostOf((request.headers.host ?? "").replace(/:\d+$/, ""));
       if (host === undefined) return undefined;
-      const found = routes.match({ scheme: schemeOf(request), host, url: urlOf(request) });
-      const target = found?.target ?? domains.get(host);
-      if (target !== undefined) routed.add(request);
+      const matched = routes.match({ scheme: schemeOf(request), host, url: urlOf(request) });
+      const target = matched?.target ?? domains.get(host);
+      if (target !== undefined) routedRequests.add(request);
       return target;
     },
-    isRouted: (request) => routed.has(request),
+    isRouted: (request) => routedRequests.has(request),
     async removeScript(account, script) {
-      await routeTable.deleteOfScript(account, script);
-      await ownDomains.removeScript(account, script);
-      await changed();
+      await routeTable.deleteByScript(account, script);
+      await domainStore.removeScript(account, script);
+      await publishChange();
     },
     async load() {
       await removeOrphans();
       await reload();
     },
     async close() {
-      for (const stop of unsubscribe) stop();
+      for (const stop of subscriptions) stop();
       await timer.stop();
       await reload().catch(() => {});
     },

@@ -13,7 +13,7 @@ export interface RouteRow {
   pattern: string;
   /** See patternKey(). */
   pattern_key: string;
-  /** Null: no worker runs. */
+  /** Null if no worker runs. */
   script: string | null;
 }
 

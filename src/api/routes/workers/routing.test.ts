@@ -6,17 +6,17 @@ const ROUTES = `/zones/${ZONE.id}/workers/routes`;
 const SCRIPT = `${WORKERS}/scripts/hello`;
 
 describe("routes of a zone", () => {
-  test("create, list, get, update and delete", async (t) => {
+  test("routes are created, listed, read, updated and deleted", async (t) => {
     const { ok, refused } = await startWorkersApi(t);
     await ok("put", SCRIPT, { body: formOf(metadataOf()) });
     const route = { pattern: "*.example.com/api/*", script: "hello" };
-    const { id, ...made } = await ok("post", ROUTES, { body: route });
-    assert.deepEqual(made, route);
+    const { id, ...createdRoute } = await ok("post", ROUTES, { body: route });
+    assert.deepEqual(createdRoute, route);
     assert.deepEqual(await ok("get", ROUTES), [{ id, ...route }]);
     assert.deepEqual(await ok("get", `${ROUTES}/${id}`), { id, ...route });
     assert.deepEqual((await refused("post", ROUTES, { body: route })).slice(0, 2), [409, 10020]);
-    const disabled = await ok("put", `${ROUTES}/${id}`, { body: { pattern: "example.com" } });
-    assert.deepEqual(disabled, { id, pattern: "example.com" });
+    const disabledRoute = await ok("put", `${ROUTES}/${id}`, { body: { pattern: "example.com" } });
+    assert.deepEqual(disabledRoute, { id, pattern: "example.com" });
     assert.deepEqual(await ok("delete", `${ROUTES}/${id}`), { id });
     assert.deepEqual((await refused("get", `${ROUTES}/${id}`)).slice(0, 2), [404, 10009]);
     for (const [body, code] of [
@@ -34,37 +34,43 @@ describe("routes of a zone", () => {
     assert.deepEqual(await ok("put", `${SCRIPT}/routes`, validate), []);
     assert.deepEqual((await refused("put", `${SCRIPT}/routes`, { body })).slice(0, 2), [400, 10019]);
     await ok("put", SCRIPT, { body: formOf(metadataOf()) });
-    const set = await ok("put", `${SCRIPT}/routes`, { body });
+    const createdRoutes = await ok("put", `${SCRIPT}/routes`, { body });
     assert.deepEqual(
-      set.map(({ pattern, zone_name, script }: Record<string, string>) => [pattern, zone_name, script]),
+      createdRoutes.map(({ pattern, zone_name, script }: Record<string, string>) => [pattern, zone_name, script]),
       body.map(({ pattern }) => [pattern, "example.com", "hello"]),
     );
-    const [kept] = await ok("put", `${SCRIPT}/routes`, { body: body.slice(0, 1) });
-    assert.equal(kept.id, set[0].id);
+    const [keptRoute] = await ok("put", `${SCRIPT}/routes`, { body: body.slice(0, 1) });
+    assert.equal(keptRoute.id, createdRoutes[0].id);
     await ok("post", ROUTES, { body: { pattern: "example.com/b" } });
-    const taken = { body: [{ pattern: "example.com/c" }, { pattern: "example.com/b" }] };
-    assert.deepEqual((await refused("put", `${SCRIPT}/routes`, taken)).slice(0, 2), [409, 10020]);
-    const elsewhere = { body: [{ pattern: "other.example/*" }] };
-    assert.deepEqual((await refused("put", `${SCRIPT}/routes`, elsewhere)).slice(0, 2), [400, 10082]);
-    assert.deepEqual(await ok("get", `${SCRIPT}/routes`), [kept]);
+    const conflictingRoutes = { body: [{ pattern: "example.com/c" }, { pattern: "example.com/b" }] };
+    assert.deepEqual((await refused("put", `${SCRIPT}/routes`, conflictingRoutes)).slice(0, 2), [409, 10020]);
+    const routesOutsideZone = { body: [{ pattern: "other.example/*" }] };
+    assert.deepEqual((await refused("put", `${SCRIPT}/routes`, routesOutsideZone)).slice(0, 2), [400, 10082]);
+    assert.deepEqual(await ok("get", `${SCRIPT}/routes`), [keptRoute]);
   });
 });
 
 describe("custom domains", () => {
-  test("attach, list, get and detach", async (t) => {
+  test("custom domains are attached, listed, read and detached", async (t) => {
     const { ok, refused } = await startWorkersApi(t);
     await ok("put", SCRIPT, { body: formOf(metadataOf()) });
-    const sent = { hostname: "App.example.com", service: "hello", zone_id: ZONE.id, environment: "production" };
-    const made = await ok("put", `${WORKERS}/domains`, { body: sent });
+    const domainBody = { hostname: "App.example.com", service: "hello", zone_id: ZONE.id, environment: "production" };
+    const createdDomain = await ok("put", `${WORKERS}/domains`, { body: domainBody });
     assert.deepEqual(
-      [made.hostname, made.service, made.zone_id, made.zone_name, made.environment],
+      [
+        createdDomain.hostname,
+        createdDomain.service,
+        createdDomain.zone_id,
+        createdDomain.zone_name,
+        createdDomain.environment,
+      ],
       ["app.example.com", "hello", ZONE.id, "example.com", "production"],
     );
-    assert.deepEqual(await ok("get", `${WORKERS}/domains`, { query: { service: "hello" } }), [made]);
+    assert.deepEqual(await ok("get", `${WORKERS}/domains`, { query: { service: "hello" } }), [createdDomain]);
     assert.deepEqual(await ok("get", `${WORKERS}/domains`, { query: { service: "other" } }), []);
-    assert.deepEqual(await ok("get", `${WORKERS}/domains/${made.id}`), made);
-    assert.equal(await ok("delete", `${WORKERS}/domains/${made.id}`), null);
-    assert.deepEqual((await refused("delete", `${WORKERS}/domains/${made.id}`)).slice(0, 2), [404, 100114]);
+    assert.deepEqual(await ok("get", `${WORKERS}/domains/${createdDomain.id}`), createdDomain);
+    assert.equal(await ok("delete", `${WORKERS}/domains/${createdDomain.id}`), null);
+    assert.deepEqual((await refused("delete", `${WORKERS}/domains/${createdDomain.id}`)).slice(0, 2), [404, 100114]);
     for (const [hostname, code] of [
       ["*.example.com", 100115],
       ["app.other.example", 10082],
@@ -75,7 +81,7 @@ describe("custom domains", () => {
       );
   });
 
-  test("the changeset of a deploy, and its records", async (t) => {
+  test("a changeset lists the effect of a deploy, and replacing the records applies it", async (t) => {
     const { ok, refused } = await startWorkersApi(t);
     await ok("put", SCRIPT, { body: formOf(metadataOf()) });
     await ok("put", `${WORKERS}/scripts/other`, { body: formOf(metadataOf()) });
@@ -97,13 +103,13 @@ describe("custom domains", () => {
     assert.equal(plan.updated[0].modified, true);
     const records = `${SCRIPT}/domains/records`;
     assert.deepEqual((await refused("put", records, { body: { origins } })).slice(0, 2), [409, 100116]);
-    const moving = { origins, override_existing_origin: true };
-    assert.deepEqual((await refused("put", records, { body: moving })).slice(0, 2), [409, 100117]);
+    const takeover = { origins, override_existing_origin: true };
+    assert.deepEqual((await refused("put", records, { body: takeover })).slice(0, 2), [409, 100117]);
     const query = { validate: "true" };
-    assert.deepEqual((await refused("put", records, { query, body: moving })).slice(0, 2), [409, 100117]);
+    assert.deepEqual((await refused("put", records, { query, body: takeover })).slice(0, 2), [409, 100117]);
     assert.deepEqual(names(await ok("get", `${WORKERS}/domains`)), ["old.example.com", "theirs.example.com"]);
-    const all = { ...moving, override_existing_dns_record: true };
-    assert.deepEqual(await ok("put", records, { query, body: all }), []);
-    assert.deepEqual(names(await ok("put", records, { body: all })), names(origins));
+    const fullOverride = { ...takeover, override_existing_dns_record: true };
+    assert.deepEqual(await ok("put", records, { query, body: fullOverride }), []);
+    assert.deepEqual(names(await ok("put", records, { body: fullOverride })), names(origins));
   });
 });

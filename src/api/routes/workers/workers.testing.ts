@@ -100,11 +100,11 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
     events,
     zones: {
       find: async (id) => (id === ZONE.id ? ZONE : undefined),
-      enclosing: async (host) => (host.endsWith(ZONE.name) ? ZONE : undefined),
+      findEnclosing: async (host) => (host.endsWith(ZONE.name) ? ZONE : undefined),
       conflicts: async (_zone, hosts) => hosts.filter((host) => host.startsWith("used.")),
       async publish() {},
     },
-    zoneDeleted: "zone-deleted",
+    zoneDeletedTopic: "zone-deleted",
     hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
     schemeOf: () => "http",
     ids: randomIds,

@@ -3,31 +3,31 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/workers/s3/authenticate.ts",
-    from: "if (unsigned !== undefined) throw",
+    from: "if (unsignedHeader !== undefined) throw",
     to: "if (false) throw",
     test: "src/workers/s3/authentication.test.ts",
   },
   {
     file: "src/workers/s3/authenticate.ts",
-    from: "if (!sameSignature(signature, signed.signature)) throw",
+    from: "if (!isSameSignature(signature, parameters.signature)) throw",
     to: "if (false) throw",
     test: "src/workers/s3/authentication.test.ts",
   },
   {
     file: "src/workers/s3/http.ts",
-    from: "if (whole) return;",
+    from: "if (isComplete) return;",
     to: "return;",
     test: "src/workers/s3/authentication.test.ts",
   },
   {
     file: "src/workers/s3/payload.ts",
-    from: "if (expected === undefined || expected !== checks.actual)",
+    from: "if (expected === undefined || expected !== checks.computedValue)",
     to: "if (false)",
     test: "src/workers/s3/operations.test.ts",
   },
   {
     file: "src/protocol/aws-sigv4/chunks.ts",
-    from: "if (sent === undefined || !sameSignature(signature, sent)) throw",
+    from: "if (sentSignature === undefined || !isSameSignature(signature, sentSignature)) throw",
     to: "if (false) throw",
     test: "src/protocol/aws-sigv4/aws-sigv4.test.ts",
   },

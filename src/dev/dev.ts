@@ -8,7 +8,7 @@ import {
   createBindings,
   createLocalBucketList,
   createLocalWorkerCalls,
-  createS3Http,
+  createS3HttpHandler,
   createWorkerRuntime,
   createObjectAlarms,
   devEgress,
@@ -154,7 +154,7 @@ export function createDev(
   lifecycle.onStop("metrics", () => metrics.close());
   runDevTailWorkers({ workers, runtime, report }, basics);
   const receiver = mail.receiver(runtime);
-  const s3 = createS3Http({
+  const s3 = createS3HttpHandler({
     ...bindings.r2,
     bucketList: createLocalBucketList(() =>
       workers

@@ -92,7 +92,7 @@ export function createServeHttp(
     connections: connectionLimits(settings),
     ...(roles.has("api") && {
       prefixes: { ...platformApi.prefixes, ...platform.r2Http.prefixes },
-      sites: platform.r2Http.sites,
+      sites: platform.r2Http.handlerFor,
     }),
     wellKnown: [certificates.respond, ...wellKnown],
     log,

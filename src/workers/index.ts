@@ -60,7 +60,7 @@ export * from "./objects/index.ts";
 export * from "./queues/index.ts";
 export * from "./routing/index.ts";
 export * from "./secrets-store/index.ts";
-export { createLocalBucketList, createS3Http, localS3Key } from "./s3/index.ts";
+export { createLocalBucketList, createS3HttpHandler, localS3Key } from "./s3/index.ts";
 export * from "./project/index.ts";
 export { createScripts } from "./scripts/scripts.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";

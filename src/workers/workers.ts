@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
 import { every } from "../kernel/every.ts";
 import type { Basics } from "../kernel/index.ts";
-import { createR2Http, type R2Http, type R2HttpOptions } from "./r2-http.ts";
+import { createR2HttpHandlers, type R2HttpHandlers, type R2HttpHandlerOptions } from "./r2-http.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
@@ -33,7 +33,7 @@ interface WorkersOptions {
   zoneDeleted: string;
   /** The scheme that the client used for a request. */
   schemeOf(request: IncomingMessage): "http" | "https";
-  r2Http: R2HttpOptions;
+  r2Http: R2HttpHandlerOptions;
   /** Maximum size of an uploaded script with its modules, in bytes. */
   scriptBytes: number;
   /** True if this process runs cron triggers and delivers queue messages. */
@@ -48,7 +48,7 @@ export interface Workers {
   assets: AssetUploads;
   /** Routing of requests to workers. Call `load` before the first request. */
   routing: WorkerRouting;
-  r2Http: R2Http;
+  r2Http: R2HttpHandlers;
   objectNamespaces: ObjectNamespaces;
 }
 
@@ -166,7 +166,7 @@ export function createWorkers(
     tails,
     assets,
     routing,
-    r2Http: createR2Http(r2Http, { r2: bindings.r2, accounts }, { clock, ids, log }),
+    r2Http: createR2HttpHandlers(r2Http, { r2: bindings.r2, accounts }, { clock, ids, log }),
     objectNamespaces: createObjectNamespaces({
       db,
       storage: objectStorage ?? { list: async () => ({ items: [], total: 0 }) },

@@ -19,7 +19,7 @@ describe("the S3 API in development", () => {
   let server: TestServer;
   let client: ReturnType<typeof s3Client>;
   const Bucket = "dev-files";
-  const local = { accessKeyId: "local", secretAccessKey: "local" };
+  const localCredentials = { accessKeyId: "local", secretAccessKey: "local" };
   before(async () => {
     const folder = await makeProject(
       scope,
@@ -27,7 +27,7 @@ describe("the S3 API in development", () => {
       { name: "files", r2_buckets: [{ binding: "FILES", bucket_name: Bucket }] },
     );
     server = await serve(scope, folder);
-    client = s3Client(`${server.url}/cdn-cgi/s3`, local);
+    client = s3Client(`${server.url}/cdn-cgi/s3`, localCredentials);
     scope.after(async () => client.destroy());
   });
   after(scope.close);
@@ -41,21 +41,25 @@ describe("the S3 API in development", () => {
     assert.equal(await (await send("GetObject", { Bucket, Key: "b" })).Body.transformToString(), "from worker");
   });
 
-  it("belongs to the S3 API with and without a slash at the end of the endpoint", async () => {
-    for (const end of ["", "/", "?prefix=a"])
-      assert.match(await (await fetch(`${server.url}/cdn-cgi/s3${end}`)).text(), /<Code>Unauthorized<\/Code>/, end);
+  it("handles requests with and without a trailing slash in the endpoint", async () => {
+    for (const suffix of ["", "/", "?prefix=a"])
+      assert.match(
+        await (await fetch(`${server.url}/cdn-cgi/s3${suffix}`)).text(),
+        /<Code>Unauthorized<\/Code>/,
+        suffix,
+      );
     assert.equal(await (await fetch(`${server.url}/cdn-cgi/s3x`)).text(), "none");
   });
 
-  it("accepts presigned URLs, and rejects other keys", async () => {
+  it("accepts presigned URLs and rejects other access keys", async () => {
     const url = await getSignedUrl(client, new s3.GetObjectCommand({ Bucket, Key: "a" }), { expiresIn: 60 });
     assert.equal(await (await fetch(url)).text(), "from s3");
-    const other = s3Client(`${server.url}/cdn-cgi/s3`, { ...local, secretAccessKey: "other" });
-    await assert.rejects(other.send(new s3.ListBucketsCommand({})), failsAs("SignatureDoesNotMatch", 403));
-    other.destroy();
+    const otherClient = s3Client(`${server.url}/cdn-cgi/s3`, { ...localCredentials, secretAccessKey: "other" });
+    await assert.rejects(otherClient.send(new s3.ListBucketsCommand({})), failsAs("SignatureDoesNotMatch", 403));
+    otherClient.destroy();
   });
 
-  it("accepts changes by pages of other sites only if a CORS rule allows them", async () => {
+  it("accepts writes from cross-site pages only if a CORS rule allows them", async () => {
     const url = await getSignedUrl(client, new s3.PutObjectCommand({ Bucket, Key: "page" }), { expiresIn: 60 });
     const upload = async () =>
       (await fetch(url, { method: "PUT", body: "x", headers: { origin: "http://localhost:3000" } })).status;

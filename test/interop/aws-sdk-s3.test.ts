@@ -37,7 +37,7 @@ describe("AWS SDK for JavaScript: R2", () => {
   after(scope.close);
 
   const send = (name: string, input: object) => client.send(new s3[`${name}Command`](input));
-  const text = async (key: string, more: object = {}) =>
+  const readText = async (key: string, more: object = {}) =>
     (await send("GetObject", { Bucket, Key: key, ...more })).Body.transformToString();
 
   it("buckets are created, listed and found", async () => {
@@ -52,9 +52,9 @@ describe("AWS SDK for JavaScript: R2", () => {
     assert.equal((await send("GetBucketLocation", { Bucket })).LocationConstraint, "auto");
   });
 
-  it("an object keeps its bytes and metadata", async () => {
+  it("the bytes and metadata of an object are preserved", async () => {
     const Key = "a/b c+é&<'>.txt";
-    const put = await send("PutObject", {
+    const putResult = await send("PutObject", {
       Bucket,
       Key,
       Body: "hello",
@@ -63,14 +63,14 @@ describe("AWS SDK for JavaScript: R2", () => {
       Metadata: { by: "sdk" },
     });
     // The client sends this checksum by default.
-    assert.equal(put.ChecksumCRC32, "NhCmhg==");
+    assert.equal(putResult.ChecksumCRC32, "NhCmhg==");
     const head = await send("HeadObject", { Bucket, Key });
     assert.deepEqual(
       [head.ContentLength, head.ContentType, head.CacheControl, head.Metadata, head.ETag],
-      [5, "text/plain", "max-age=3", { by: "sdk" }, put.ETag],
+      [5, "text/plain", "max-age=3", { by: "sdk" }, putResult.ETag],
     );
-    assert.equal(await text(Key), "hello");
-    assert.equal(await text(Key, { Range: "bytes=1-3" }), "ell");
+    assert.equal(await readText(Key), "hello");
+    assert.equal(await readText(Key, { Range: "bytes=1-3" }), "ell");
     await assert.rejects(send("GetObject", { Bucket, Key: "none" }), failsAs("NoSuchKey", 404));
     await assert.rejects(send("GetObject", { Bucket, Key, IfMatch: '"x"' }), failsAs("PreconditionFailed", 412));
     await assert.rejects(
@@ -82,38 +82,38 @@ describe("AWS SDK for JavaScript: R2", () => {
   for (const ChecksumAlgorithm of ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"])
     it(`a stream with the checksum ${ChecksumAlgorithm} in a trailer is stored`, async (t) => {
       const bytes = randomFillSync(Buffer.alloc(200_000));
-      const pieces = [bytes.subarray(0, 70_000), bytes.subarray(70_000)];
+      const bodyChunks = [bytes.subarray(0, 70_000), bytes.subarray(70_000)];
       const input = {
         Bucket,
         Key: "stream",
-        Body: Readable.from(pieces),
+        Body: Readable.from(bodyChunks),
         ContentLength: bytes.length,
         ChecksumAlgorithm,
       };
       try {
         await send("PutObject", input);
       } catch (err) {
-        // Some checksums need a native package that the client does not bring along.
+        // Some checksums need a native package that the client does not include.
         if (!/aws-crt|crc64-nvme/i.test(String(err))) throw err;
         return t.skip(String(err).slice(0, 200));
       }
-      const stored = await (await send("GetObject", { Bucket, Key: "stream" })).Body.transformToByteArray();
-      assert.ok(bytes.equals(stored));
+      const storedBytes = await (await send("GetObject", { Bucket, Key: "stream" })).Body.transformToByteArray();
+      assert.ok(bytes.equals(storedBytes));
     });
 
-  it("lists are paged with prefixes", async () => {
+  it("object lists are paginated, with common prefixes", async () => {
     for (const Key of ["list/1", "list/2", "list/x/1", "list/x/2", "list/y"])
       await send("PutObject", { Bucket, Key, Body: Key });
-    const seen: string[] = [];
+    const listedKeys: string[] = [];
     for await (const page of s3.paginateListObjectsV2(
       { client, pageSize: 2 },
       { Bucket, Prefix: "list/", Delimiter: "/" },
     ))
-      seen.push(
+      listedKeys.push(
         ...(page.Contents ?? []).map(({ Key }: { Key: string }) => Key),
         ...(page.CommonPrefixes ?? []).map(({ Prefix }: { Prefix: string }) => Prefix),
       );
-    assert.deepEqual(seen.sort(), ["list/1", "list/2", "list/x/", "list/y"]);
+    assert.deepEqual(listedKeys.sort(), ["list/1", "list/2", "list/x/", "list/y"]);
     const deleted = await send("DeleteObjects", {
       Bucket,
       Delete: { Objects: [{ Key: "list/1" }, { Key: "list/2" }, { Key: "list/none" }] },
@@ -124,16 +124,16 @@ describe("AWS SDK for JavaScript: R2", () => {
     assert.equal(KeyCount, 2);
   });
 
-  it("a multipart upload, with a copied part, becomes one object", async () => {
+  it("a multipart upload with a copied part becomes one object", async () => {
     const part = randomFillSync(Buffer.alloc(5 * MiB));
     await send("PutObject", { Bucket, Key: "part", Body: part });
     const upload = { Bucket, Key: "big" };
     const { UploadId } = await send("CreateMultipartUpload", { ...upload, ContentType: "video/mp4" });
-    const of = { ...upload, UploadId };
-    const first = await send("UploadPart", { ...of, PartNumber: 1, Body: part });
-    const second = await send("UploadPartCopy", { ...of, PartNumber: 2, CopySource: `${Bucket}/part` });
-    const third = await send("UploadPart", { ...of, PartNumber: 3, Body: "end" });
-    const { Parts } = await send("ListParts", of);
+    const uploadRef = { ...upload, UploadId };
+    const first = await send("UploadPart", { ...uploadRef, PartNumber: 1, Body: part });
+    const second = await send("UploadPartCopy", { ...uploadRef, PartNumber: 2, CopySource: `${Bucket}/part` });
+    const third = await send("UploadPart", { ...uploadRef, PartNumber: 3, Body: "end" });
+    const { Parts } = await send("ListParts", uploadRef);
     assert.deepEqual(
       Parts.map(({ PartNumber, Size }: { PartNumber: number; Size: number }) => [PartNumber, Size]),
       [
@@ -145,21 +145,24 @@ describe("AWS SDK for JavaScript: R2", () => {
     assert.equal((await send("ListMultipartUploads", { Bucket })).Uploads[0].UploadId, UploadId);
     const etags = [first.ETag, second.CopyPartResult.ETag, third.ETag];
     await send("CompleteMultipartUpload", {
-      ...of,
+      ...uploadRef,
       MultipartUpload: { Parts: etags.map((ETag, index) => ({ ETag, PartNumber: index + 1 })) },
     });
     const head = await send("HeadObject", upload);
     assert.deepEqual([head.ContentLength, head.ContentType], [10 * MiB + 3, "video/mp4"]);
-    assert.equal(await text("big", { Range: `bytes=${10 * MiB - 2}-` }), part.subarray(-2).toString("utf8") + "end");
-    const abandoned = await send("CreateMultipartUpload", { Bucket, Key: "never" });
-    await send("AbortMultipartUpload", { Bucket, Key: "never", UploadId: abandoned.UploadId });
+    assert.equal(
+      await readText("big", { Range: `bytes=${10 * MiB - 2}-` }),
+      part.subarray(-2).toString("utf8") + "end",
+    );
+    const abortedUpload = await send("CreateMultipartUpload", { Bucket, Key: "never" });
+    await send("AbortMultipartUpload", { Bucket, Key: "never", UploadId: abortedUpload.UploadId });
     await assert.rejects(
-      send("ListParts", { Bucket, Key: "never", UploadId: abandoned.UploadId }),
+      send("ListParts", { Bucket, Key: "never", UploadId: abortedUpload.UploadId }),
       failsAs("NoSuchUpload", 404),
     );
   });
 
-  it("copies, CORS and lifecycle rules", async () => {
+  it("objects are copied, and CORS and lifecycle rules are stored", async () => {
     await send("PutObject", { Bucket, Key: "from", Body: "copied", Metadata: { a: "1" } });
     await send("CopyObject", { Bucket, Key: "to", CopySource: `/${Bucket}/from` });
     assert.deepEqual((await send("HeadObject", { Bucket, Key: "to" })).Metadata, { a: "1" });
@@ -177,8 +180,8 @@ describe("AWS SDK for JavaScript: R2", () => {
     await assert.rejects(send("GetBucketVersioning", { Bucket }), failsAs("NotImplemented", 501));
   });
 
-  it("presigned URLs upload and download without credentials, until they expire or change", async () => {
-    const put = await getSignedUrl(
+  it("presigned URLs allow uploads and downloads without credentials, unless they have expired or been modified", async () => {
+    const putUrl = await getSignedUrl(
       client,
       new s3.PutObjectCommand({ Bucket, Key: "presigned", ContentType: "text/x" }),
       {
@@ -187,20 +190,20 @@ describe("AWS SDK for JavaScript: R2", () => {
       },
     );
     const headers = { "content-type": "text/x" };
-    const refused = await fetch(put, { method: "PUT", body: "text", headers: { "content-type": "text/y" } });
-    assert.equal(refused.status, 403);
-    assert.equal((await fetch(put, { method: "PUT", body: "text", headers })).status, 200);
-    const get = await getSignedUrl(client, new s3.GetObjectCommand({ Bucket, Key: "presigned" }), { expiresIn: 60 });
-    assert.equal(await (await fetch(get)).text(), "text");
-    assert.equal((await fetch(get.replace("presigned", "from"))).status, 403);
-    const past = await getSignedUrl(client, new s3.GetObjectCommand({ Bucket, Key: "presigned" }), {
+    const rejected = await fetch(putUrl, { method: "PUT", body: "text", headers: { "content-type": "text/y" } });
+    assert.equal(rejected.status, 403);
+    assert.equal((await fetch(putUrl, { method: "PUT", body: "text", headers })).status, 200);
+    const getUrl = await getSignedUrl(client, new s3.GetObjectCommand({ Bucket, Key: "presigned" }), { expiresIn: 60 });
+    assert.equal(await (await fetch(getUrl)).text(), "text");
+    assert.equal((await fetch(getUrl.replace("presigned", "from"))).status, 403);
+    const expiredUrl = await getSignedUrl(client, new s3.GetObjectCommand({ Bucket, Key: "presigned" }), {
       expiresIn: 1,
       signingDate: new Date(Date.now() - 60_000),
     });
-    assert.match(await (await fetch(past)).text(), /<Code>ExpiredRequest<\/Code>/);
+    assert.match(await (await fetch(expiredUrl)).text(), /<Code>ExpiredRequest<\/Code>/);
   });
 
-  it("workers read objects of S3 clients, and S3 clients read objects of workers", async () => {
+  it("workers read objects written by S3 clients, and S3 clients read objects written by workers", async () => {
     const wrangler = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({
         name: "files",
@@ -224,17 +227,17 @@ describe("AWS SDK for JavaScript: R2", () => {
       meta: { by: "sdk" },
     });
     await platform.visit("files", "/shared", { method: "PUT", body: "from worker" });
-    const got = await send("GetObject", { Bucket, Key: "shared" });
+    const object = await send("GetObject", { Bucket, Key: "shared" });
     assert.deepEqual(
-      [await got.Body.transformToString(), got.ContentType, got.Metadata],
+      [await object.Body.transformToString(), object.ContentType, object.Metadata],
       ["from worker", "text/x-worker", { by: "worker" }],
     );
   });
 
-  it("a token with read permission reads; after its revocation it does nothing", async () => {
+  it("a read-only token can read objects; after it is revoked, it is rejected", async () => {
     const groups = await platform.ask<{ id: string; name: string }[]>("/user/tokens/permission_groups");
     const { id } = groups.find(({ name }) => name === "Workers R2 Storage Read")!;
-    const made = await platform.ask<{ id: string; value: string }>("/user/tokens", {
+    const token = await platform.ask<{ id: string; value: string }>("/user/tokens", {
       method: "POST",
       body: JSON.stringify({
         name: "reader",
@@ -248,15 +251,15 @@ describe("AWS SDK for JavaScript: R2", () => {
       }),
     });
     const reader = s3Client(`${platform.url}/s3/${platform.account}`, {
-      accessKeyId: made.id,
-      secretAccessKey: createHash("sha256").update(made.value).digest("hex"),
+      accessKeyId: token.id,
+      secretAccessKey: createHash("sha256").update(token.value).digest("hex"),
     });
     await reader.send(new s3.GetObjectCommand({ Bucket, Key: "shared" }));
     await assert.rejects(
       reader.send(new s3.PutObjectCommand({ Bucket, Key: "shared", Body: "x" })),
       failsAs("AccessDenied", 403),
     );
-    await platform.ask(`/user/tokens/${made.id}`, { method: "DELETE" });
+    await platform.ask(`/user/tokens/${token.id}`, { method: "DELETE" });
     await assert.rejects(reader.send(new s3.GetObjectCommand({ Bucket, Key: "shared" })), failsAs("Unauthorized", 401));
     reader.destroy();
   });

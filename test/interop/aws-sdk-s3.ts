@@ -6,9 +6,9 @@ import type { Platform } from "./platform.ts";
 
 // The actual packages, from the clients directory. They are not dependencies of this project, so they are untyped here,
 // as for a JavaScript user.
-const client = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
-export const s3 = client("@aws-sdk/client-s3");
-export const { getSignedUrl } = client("@aws-sdk/s3-request-presigner");
+const requireClient = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
+export const s3 = requireClient("@aws-sdk/client-s3");
+export const { getSignedUrl } = requireClient("@aws-sdk/s3-request-presigner");
 
 interface S3Credentials {
   accessKeyId: string;
@@ -21,11 +21,11 @@ export async function credentialsOf(platform: Platform): Promise<S3Credentials> 
   return { accessKeyId: id, secretAccessKey: createHash("sha256").update(platform.token).digest("hex") };
 }
 
-/** No retries: a single failure fails the test. */
+/** Creates a client without retries, so that a single failure fails the test. */
 export const s3Client = (endpoint: string, credentials: S3Credentials, options: object = {}) =>
   new s3.S3Client({ endpoint, credentials, region: "auto", forcePathStyle: true, maxAttempts: 1, ...options });
 
-/** For `assert.rejects`. */
+/** Returns a check for `assert.rejects`. */
 export const failsAs =
   (name: string, status: number) => (err: { name: string; $metadata: { httpStatusCode: number } }) => {
     assert.deepEqual([err.name, err.$metadata?.httpStatusCode], [name, status], String(err));

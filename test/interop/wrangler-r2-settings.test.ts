@@ -6,7 +6,7 @@ import type { Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 import { credentialsOf, s3, s3Client } from "./aws-sdk-s3.ts";
 
-/** Stores the events that it receives in the same bucket, under a prefix without a rule. */
+/** Stores the received events in the same bucket, under a prefix that no notification rule matches. */
 const WORKER = `
 export default {
   fetch: () => new Response("ok"),
@@ -46,14 +46,14 @@ describe("wrangler r2 bucket settings", () => {
 
   const bucket = (...args: string[]) => wrangler.run(["r2", "bucket", ...args]);
   async function visit(host: string, path: string, headers: Record<string, string> = {}) {
-    const sent = request(`${platform.url}${path}`, { headers: { host, ...headers }, agent: false });
-    sent.end();
-    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    const clientRequest = request(`${platform.url}${path}`, { headers: { host, ...headers }, agent: false });
+    clientRequest.end();
+    const [response] = (await once(clientRequest, "response")) as [IncomingMessage];
     const text = Buffer.concat((await response.toArray()) as Buffer[]).toString();
     return { status: response.statusCode, headers: response.headers, text };
   }
 
-  it("cors set, list and delete", async () => {
+  it("cors set, list and delete manage the CORS policy", async () => {
     await bucket("cors", "set", "films", "--file", "cors.json", "-y");
     assert.match((await bucket("cors", "list", "films")).text, /allowed_origins:\s+https:\/\/app\.example/);
     await bucket("cors", "delete", "films", "-y");
@@ -62,7 +62,7 @@ describe("wrangler r2 bucket settings", () => {
     await bucket("cors", "set", "films", "--file", "cors.json", "-y");
   });
 
-  it("lifecycle add, list and remove", async () => {
+  it("lifecycle add, list and remove manage the lifecycle rules", async () => {
     assert.match((await bucket("lifecycle", "list", "films")).text, /Default Multipart Abort Rule/);
     await bucket("lifecycle", "add", "films", "old-logs", "logs/", "--expire-days", "3", "-y");
     assert.match((await bucket("lifecycle", "list", "films")).text, /old-logs[^]*Expire objects after 3 days/);
@@ -72,7 +72,7 @@ describe("wrangler r2 bucket settings", () => {
     assert.doesNotMatch((await bucket("lifecycle", "list", "films")).text, /old-logs/);
   });
 
-  it("dev-url enable and disable make the bucket public with its CORS rules", async () => {
+  it("dev-url enable makes the bucket public with its CORS rules, and dev-url disable reverts that", async () => {
     await wrangler.run(["r2", "object", "put", "films/a/note.txt", "--file", "note.txt", "--remote"]);
     const { text } = await bucket("dev-url", "enable", "films", "-y");
     const [host] = /pub-[0-9a-f]{32}\.public\.localhost/.exec(text) ?? [];
@@ -87,7 +87,7 @@ describe("wrangler r2 bucket settings", () => {
     assert.equal((await visit(host, "/a/note.txt")).status, 404);
   });
 
-  it("domain add, list, update and remove", async () => {
+  it("domain add, list, update and remove manage custom domains", async () => {
     const zone = await platform.ask<{ id: string }>("/zones", {
       method: "POST",
       body: JSON.stringify({ name: "films.example", account: { id: platform.account } }),
@@ -107,7 +107,7 @@ describe("wrangler r2 bucket settings", () => {
     assert.notEqual(code, 0);
   });
 
-  it("notification create, list and delete; a worker receives the events", async () => {
+  it("notification create, list and delete manage event notifications, which a worker receives", async () => {
     await wrangler.run(["queues", "create", "events"]);
     await wrangler.run(["deploy"]);
     await bucket(
@@ -136,17 +136,17 @@ describe("wrangler r2 bucket settings", () => {
     await client.send(new s3.PutObjectCommand({ Bucket: "films", Key: "in/a", Body: "text" }));
     await client.send(new s3.CopyObjectCommand({ Bucket: "films", Key: "in/b", CopySource: "films/in/a" }));
     await client.send(new s3.DeleteObjectCommand({ Bucket: "films", Key: "in/a" }));
-    const wanted = ["events/CopyObject/in_b", "events/DeleteObject/in_a", "events/PutObject/in_a"];
+    const expectedKeys = ["events/CopyObject/in_b", "events/DeleteObject/in_a", "events/PutObject/in_a"];
     const deadline = Date.now() + 30_000;
     let keys: string[] = [];
-    while (keys.length < wanted.length) {
+    while (keys.length < expectedKeys.length) {
       assert.ok(Date.now() < deadline, `only ${keys.join(", ")}`);
       const { Contents = [] } = await client.send(new s3.ListObjectsV2Command({ Bucket: "films", Prefix: "events/" }));
       keys = Contents.map(({ Key }: { Key: string }) => Key);
     }
-    assert.deepEqual(keys, wanted);
-    const got = await client.send(new s3.GetObjectCommand({ Bucket: "films", Key: wanted[2] }));
-    const event = JSON.parse(await got.Body.transformToString()) as Record<string, unknown>;
+    assert.deepEqual(keys, expectedKeys);
+    const eventObject = await client.send(new s3.GetObjectCommand({ Bucket: "films", Key: expectedKeys[2] }));
+    const event = JSON.parse(await eventObject.Body.transformToString()) as Record<string, unknown>;
     assert.deepEqual(
       [event.account, event.bucket, event.object],
       [platform.account, "films", { key: "in/a", size: 4, eTag: "1cb251ec0d568de6a929b520c4aed8d1" }],

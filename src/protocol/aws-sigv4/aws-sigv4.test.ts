@@ -10,7 +10,7 @@ import {
   encodeComponent,
   readAuthorization,
   readPresigned,
-  sameSignature,
+  isSameSignature,
   sha256Hex,
   signingKey,
   signRequest,
@@ -26,7 +26,7 @@ const key = signingKey(SECRET, scope);
 const EMPTY = sha256Hex("");
 
 describe("published examples", () => {
-  test("GET of an object with a range", () => {
+  test("a GET request with a range is signed", () => {
     const canonical = canonicalRequest(
       {
         method: "GET",
@@ -48,7 +48,7 @@ describe("published examples", () => {
     );
   });
 
-  test("PUT of an object with a character to encode", () => {
+  test("a PUT request with a character to encode is signed", () => {
     const hash = sha256Hex("Welcome to Amazon S3.");
     const canonical = canonicalRequest(
       {
@@ -72,7 +72,7 @@ describe("published examples", () => {
     );
   });
 
-  test("GET of a list with a query", () => {
+  test("a list request with a query is signed", () => {
     const canonical = canonicalRequest(
       {
         method: "GET",
@@ -89,7 +89,7 @@ describe("published examples", () => {
     );
   });
 
-  test("a presigned URL", () => {
+  test("a presigned URL is signed and parsed", () => {
     const query = decodeQuery(
       "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host",
     );
@@ -100,9 +100,9 @@ describe("published examples", () => {
     );
     const signature = signRequest(key, canonical, time, scope);
     assert.equal(signature, "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
-    const reading = readPresigned(new Map([...query, ["X-Amz-Signature", signature]]));
-    assert.ok(reading.ok);
-    assert.deepEqual(reading.signed, {
+    const result = readPresigned(new Map([...query, ["X-Amz-Signature", signature]]));
+    assert.ok(result.ok);
+    assert.deepEqual(result.parameters, {
       accessKeyId: "AKIAIOSFODNN7EXAMPLE",
       scope,
       signedHeaders: ["host"],
@@ -113,7 +113,7 @@ describe("published examples", () => {
     });
   });
 
-  test("a body of signed chunks", async () => {
+  test("a body of signed chunks is verified", async () => {
     const body = Buffer.concat([
       Buffer.from("10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n"),
       Buffer.alloc(65_536, "a"),
@@ -121,26 +121,29 @@ describe("published examples", () => {
       Buffer.alloc(1024, "a"),
       Buffer.from("\r\n0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9\r\n\r\n"),
     ]);
-    const seed = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
-    const options = { signing: { key, scope, time, seed }, trailer: false };
-    assert.equal((await decoded(body, options)).length, 66_560);
-    const changed = Buffer.from(body);
-    changed[200] = 98;
-    await assert.rejects(decoded(changed, options), (err) => err instanceof ChunkError && err.reason === "signature");
+    const seedSignature = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
+    const options = { signing: { key, scope, time, seedSignature }, trailer: false };
+    assert.equal((await decodeAll(body, options)).length, 66_560);
+    const modifiedBody = Buffer.from(body);
+    modifiedBody[200] = 98;
+    await assert.rejects(
+      decodeAll(modifiedBody, options),
+      (err) => err instanceof ChunkError && err.reason === "signature",
+    );
   });
 });
 
-test("reads the header Authorization, with Date in place of X-Amz-Date", () => {
+test("an Authorization header is parsed, with Date instead of X-Amz-Date", () => {
   const header = `AWS4-HMAC-SHA256 Credential=AK/20130524/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-date,Signature=${"a".repeat(64)}`;
-  const reading = readAuthorization(header, "Fri, 24 May 2013 00:00:00 GMT");
-  assert.ok(reading.ok);
+  const result = readAuthorization(header, "Fri, 24 May 2013 00:00:00 GMT");
+  assert.ok(result.ok);
   assert.deepEqual(
-    [reading.signed.time, reading.signed.scope, reading.signed.signedHeaders],
+    [result.parameters.time, result.parameters.scope, result.parameters.signedHeaders],
     [time, scope, ["host", "x-amz-date"]],
   );
 });
 
-test("rejects malformed signatures with the reason", () => {
+test("malformed signatures are rejected with a reason", () => {
   const header = (credential: string, names = "host", signature = "a".repeat(64)) =>
     `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=${names}, Signature=${signature}`;
   const good = "AK/20130524/auto/s3/aws4_request";
@@ -155,9 +158,9 @@ test("rejects malformed signatures with the reason", () => {
     [header("AK/20130525/auto/s3/aws4_request"), time, /differs/],
   ];
   for (const [text, date, why] of cases) {
-    const reading = readAuthorization(text, date);
-    assert.ok(!reading.ok, text);
-    assert.match(reading.why, why);
+    const result = readAuthorization(text, date);
+    assert.ok(!result.ok, text);
+    assert.match(result.why, why);
   }
   for (const expires of ["0", "604801", "1e3", "", "-1"]) {
     const reading = readPresigned(
@@ -170,17 +173,17 @@ test("rejects malformed signatures with the reason", () => {
   }
 });
 
-test("canonical paths and queries do not depend on the encoding that the client chose", () => {
+test("canonical paths and queries do not depend on the encoding chosen by the client", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()),
       (text) => {
-        const of = (path: string, query: string) =>
+        const canonicalOf = (path: string, query: string) =>
           canonicalRequest({ method: "GET", path, query: decodeQuery(query), headers: {} }, ["host"], EMPTY);
         const encoded = encodeComponent(text);
         assert.equal(
-          of(`/${encodeURIComponent(text)}`, `a=${encodeURIComponent(text)}`),
-          of(`/${encoded}`, `a=${encoded}`),
+          canonicalOf(`/${encodeURIComponent(text)}`, `a=${encodeURIComponent(text)}`),
+          canonicalOf(`/${encoded}`, `a=${encoded}`),
         );
         assert.deepEqual(decodeQuery(`a=${encoded}`), [["a", text]]);
       },
@@ -188,14 +191,14 @@ test("canonical paths and queries do not depend on the encoding that the client 
   );
 });
 
-test("signatures of different lengths are different", () => {
-  assert.equal(sameSignature("aa", "aa"), true);
-  assert.equal(sameSignature("aa", "ab"), false);
-  assert.equal(sameSignature("aa", "a"), false);
+test("signatures of different lengths differ", () => {
+  assert.equal(isSameSignature("aa", "aa"), true);
+  assert.equal(isSameSignature("aa", "ab"), false);
+  assert.equal(isSameSignature("aa", "a"), false);
 });
 
 describe("chunked bodies", () => {
-  test("unsigned chunks with a trailer, cut anywhere", async () => {
+  test("unsigned chunks with a trailer are decoded, however the body is split", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }), { maxLength: 5 }),
@@ -206,7 +209,7 @@ describe("chunked bodies", () => {
             Buffer.from("0\r\nx-amz-checksum-crc32:AAAA\r\n\r\n"),
           ]);
           let trailer: Record<string, string> = {};
-          const bytes = await decoded(body, { trailer: true, onTrailer: (headers) => (trailer = headers) }, step);
+          const bytes = await decodeAll(body, { trailer: true, onTrailer: (headers) => (trailer = headers) }, step);
           assert.deepEqual(bytes, Buffer.concat(pieces));
           assert.deepEqual(trailer, { "x-amz-checksum-crc32": "AAAA" });
         },
@@ -214,8 +217,8 @@ describe("chunked bodies", () => {
     );
   });
 
-  test("a signed trailer is checked", async () => {
-    const seed = "0".repeat(64);
+  test("a signed trailer is verified", async () => {
+    const seedSignature = "0".repeat(64);
     const chunk = (previous: string, data: string) =>
       signText(
         key,
@@ -223,30 +226,33 @@ describe("chunked bodies", () => {
           "\n",
         ),
       );
-    const first = chunk(seed, "abc");
-    const last = chunk(first, "");
+    const firstSignature = chunk(seedSignature, "abc");
+    const lastSignature = chunk(firstSignature, "");
     const trailer = "x-amz-checksum-crc32:NSRBwg==\n";
-    const end = signText(
+    const trailerSignature = signText(
       key,
       [
         "AWS4-HMAC-SHA256-TRAILER",
         time,
         "20130524/us-east-1/s3/aws4_request",
-        last,
+        lastSignature,
         createHash("sha256").update(trailer).digest("hex"),
       ].join("\n"),
     );
     const body = (signature: string) =>
       Buffer.from(
-        `3;chunk-signature=${first}\r\nabc\r\n0;chunk-signature=${last}\r\n${trailer.trim()}\r\nx-amz-trailer-signature:${signature}\r\n\r\n`,
+        `3;chunk-signature=${firstSignature}\r\nabc\r\n0;chunk-signature=${lastSignature}\r\n${trailer.trim()}\r\nx-amz-trailer-signature:${signature}\r\n\r\n`,
       );
-    const options = { signing: { key, scope, time, seed }, trailer: true };
-    assert.equal((await decoded(body(end), options)).toString(), "abc");
-    const wrong = (err: unknown) => err instanceof ChunkError && err.reason === "signature";
-    await assert.rejects(decoded(body("0".repeat(64)), options), wrong);
+    const options = { signing: { key, scope, time, seedSignature }, trailer: true };
+    assert.equal((await decodeAll(body(trailerSignature), options)).toString(), "abc");
+    const isSignatureError = (err: unknown) => err instanceof ChunkError && err.reason === "signature";
+    await assert.rejects(decodeAll(body("0".repeat(64)), options), isSignatureError);
     await assert.rejects(
-      decoded(Buffer.from(`3;chunk-signature=${first}\r\nabc\r\n0;chunk-signature=${last}\r\n\r\n`), options),
-      wrong,
+      decodeAll(
+        Buffer.from(`3;chunk-signature=${firstSignature}\r\nabc\r\n0;chunk-signature=${lastSignature}\r\n\r\n`),
+        options,
+      ),
+      isSignatureError,
     );
   });
 
@@ -260,18 +266,18 @@ describe("chunked bodies", () => {
       `${"1".repeat(20_000)}`,
     ])
       await assert.rejects(
-        decoded(Buffer.from(text), { trailer: false }),
+        decodeAll(Buffer.from(text), { trailer: false }),
         (err) => err instanceof ChunkError && err.reason === "malformed",
         text.slice(0, 20),
       );
   });
 });
 
-async function decoded(body: Buffer, options: ChunkOptions, step = 1000): Promise<Buffer> {
-  async function* cut() {
-    for (let at = 0; at < body.length; at += step) yield body.subarray(at, at + step);
+async function decodeAll(body: Buffer, options: ChunkOptions, stepBytes = 1000): Promise<Buffer> {
+  async function* readInSteps() {
+    for (let offset = 0; offset < body.length; offset += stepBytes) yield body.subarray(offset, offset + stepBytes);
   }
-  const pieces: Uint8Array[] = [];
-  for await (const piece of decodeChunks(cut(), options)) pieces.push(piece);
-  return Buffer.concat(pieces);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of decodeChunks(readInSteps(), options)) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { scopeText, sameSignature, signText, type Scope } from "./sign.ts";
+import { scopeText, isSameSignature, signText, type Scope } from "./sign.ts";
 
 /** Signature context of a chunked body: each chunk signature covers the previous one. */
 export interface ChunkSigning {
@@ -7,15 +7,15 @@ export interface ChunkSigning {
   scope: Scope;
   time: string;
   /** The signature of the request. */
-  seed: string;
+  seedSignature: string;
 }
 
 export interface ChunkOptions {
-  /** Absent: the chunks are unsigned. */
+  /** If absent, the chunks are unsigned. */
   signing?: ChunkSigning;
   /** Whether trailing headers follow the last chunk. */
   trailer: boolean;
-  /** Receives the trailing headers by lower-case name, before the body ends. */
+  /** Called with the trailing headers by lower-case name, before the body ends. */
   onTrailer?(headers: Record<string, string>): void;
 }
 
@@ -31,59 +31,75 @@ export class ChunkError extends Error {
 }
 
 const EMPTY_SHA256 = createHash("sha256").digest("hex");
-const MAX_LINE = 16 * 1024;
+const MAX_LINE_BYTES = 16 * 1024;
 const MAX_TRAILER_LINES = 20;
-/** AWS clients send 64 KiB to 8 MiB; a signed chunk is held until its signature has been checked. */
-const MAX_SIGNED_CHUNK = 16 * 1024 * 1024;
-const MAX_CHUNK = 2 ** 40;
+/**
+ * AWS clients send chunks of 64 KiB to 8 MiB. A signed chunk is held in memory until its signature has been verified.
+ */
+const MAX_SIGNED_CHUNK_BYTES = 16 * 1024 * 1024;
+const MAX_CHUNK_BYTES = 2 ** 40;
 
 /**
- * Decodes a body with the content encoding `aws-chunked`. Yields only octets whose signature has been checked. Throws
- * ChunkError.
+ * Decodes a body with the content encoding `aws-chunked`. If the chunks are signed, yields only bytes whose signature
+ * has been verified. Throws ChunkError.
  */
 export async function* decodeChunks(
   body: AsyncIterable<Uint8Array>,
   { signing, trailer, onTrailer }: ChunkOptions,
 ): AsyncGenerator<Uint8Array> {
-  const reader = createReader(body);
-  let previous = signing?.seed ?? "";
+  const byteReader = createByteReader(body);
+  let previousSignature = signing?.seedSignature ?? "";
   for (;;) {
-    const { size, signature } = readHeader(await reader.line(), signing === undefined ? MAX_CHUNK : MAX_SIGNED_CHUNK);
+    const { size, signature } = readChunkHeader(
+      await byteReader.line(),
+      signing === undefined ? MAX_CHUNK_BYTES : MAX_SIGNED_CHUNK_BYTES,
+    );
     if (signing === undefined) {
-      yield* reader.take(size);
+      yield* byteReader.take(size);
     } else {
       const hash = createHash("sha256");
-      const pieces: Uint8Array[] = [];
-      for await (const piece of reader.take(size)) {
-        hash.update(piece);
-        pieces.push(piece);
+      const buffers: Uint8Array[] = [];
+      for await (const buffer of byteReader.take(size)) {
+        hash.update(buffer);
+        buffers.push(buffer);
       }
-      previous = checkChunk(signing, previous, hash.digest("hex"), signature);
-      yield* pieces;
+      previousSignature = checkChunk(signing, previousSignature, hash.digest("hex"), signature);
+      yield* buffers;
     }
     if (size === 0) break;
-    if ((await reader.line()) !== "") throw new ChunkError("malformed");
+    if ((await byteReader.line()) !== "") throw new ChunkError("malformed");
   }
-  await readEnd(reader, previous, { trailer, ...(signing && { signing }), ...(onTrailer && { onTrailer }) });
+  await readTrailer(byteReader, previousSignature, {
+    trailer,
+    ...(signing && { signing }),
+    ...(onTrailer && { onTrailer }),
+  });
 }
 
-function readHeader(line: string, most: number): { size: number; signature: string | undefined } {
+function readChunkHeader(line: string, maxBytes: number): { size: number; signature: string | undefined } {
   const [, hex, signature] = /^([0-9a-f]{1,11})(?:;chunk-signature=([0-9a-f]{64}))?$/i.exec(line) ?? [];
   const size = hex === undefined ? Number.NaN : Number.parseInt(hex, 16);
-  if (!(size <= most)) throw new ChunkError("malformed");
+  if (!(size <= maxBytes)) throw new ChunkError("malformed");
   return { size, signature };
 }
 
-function checkChunk({ key, scope, time }: ChunkSigning, previous: string, hash: string, sent: string | undefined) {
-  const text = ["AWS4-HMAC-SHA256-PAYLOAD", time, scopeText(scope), previous, EMPTY_SHA256, hash].join("\n");
+function checkChunk(
+  { key, scope, time }: ChunkSigning,
+  previousSignature: string,
+  chunkHash: string,
+  sentSignature: string | undefined,
+) {
+  const text = ["AWS4-HMAC-SHA256-PAYLOAD", time, scopeText(scope), previousSignature, EMPTY_SHA256, chunkHash].join(
+    "\n",
+  );
   const signature = signText(key, text);
-  if (sent === undefined || !sameSignature(signature, sent)) throw new ChunkError("signature");
+  if (sentSignature === undefined || !isSameSignature(signature, sentSignature)) throw new ChunkError("signature");
   return signature;
 }
 
-/** The trailing headers, and the empty line that some clients send after the last chunk. */
-async function readEnd(
-  reader: ReturnType<typeof createReader>,
+/** Reads the trailing headers, and the empty line that some clients send after the last chunk. */
+async function readTrailer(
+  byteReader: ReturnType<typeof createByteReader>,
   previous: string,
   { signing, trailer, onTrailer }: ChunkOptions,
 ): Promise<void> {
@@ -91,13 +107,13 @@ async function readEnd(
   let canonical = "";
   let signature: string | undefined;
   for (let count = 0; ; count++) {
-    const line = await reader.lineOrEnd();
+    const line = await byteReader.lineOrEnd();
     if (line === undefined) break;
     // With signed trailers, an empty line may precede the signature.
     if (line === "") continue;
-    const at = line.indexOf(":");
-    if (!trailer || at < 1 || count > MAX_TRAILER_LINES) throw new ChunkError("malformed");
-    const [name, value] = [line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim()];
+    const colon = line.indexOf(":");
+    if (!trailer || colon < 1 || count > MAX_TRAILER_LINES) throw new ChunkError("malformed");
+    const [name, value] = [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()];
     if (name === "x-amz-trailer-signature") {
       signature = value;
       continue;
@@ -109,20 +125,20 @@ async function readEnd(
     const { key, scope, time } = signing;
     const hash = createHash("sha256").update(Buffer.from(canonical, "latin1")).digest("hex");
     const expected = signText(key, ["AWS4-HMAC-SHA256-TRAILER", time, scopeText(scope), previous, hash].join("\n"));
-    if (signature === undefined || !sameSignature(expected, signature)) throw new ChunkError("signature");
+    if (signature === undefined || !isSameSignature(expected, signature)) throw new ChunkError("signature");
   }
   onTrailer?.(headers);
 }
 
-/** Reads lines and counted octets from a stream, which it never returns early. */
-function createReader(body: AsyncIterable<Uint8Array>) {
+/** Reads lines and a given number of bytes from a stream. Never calls return() on the iterator of the stream. */
+function createByteReader(body: AsyncIterable<Uint8Array>) {
   const chunks = body[Symbol.asyncIterator]();
   let pending: Buffer = Buffer.alloc(0);
 
-  async function more(): Promise<boolean> {
-    const next = await chunks.next();
-    if (next.done === true) return false;
-    const chunk = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength);
+  async function readMore(): Promise<boolean> {
+    const result = await chunks.next();
+    if (result.done === true) return false;
+    const chunk = Buffer.from(result.value.buffer, result.value.byteOffset, result.value.byteLength);
     pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
     return true;
   }
@@ -135,14 +151,14 @@ function createReader(body: AsyncIterable<Uint8Array>) {
         pending = pending.subarray(end + 1);
         return line.endsWith("\r") ? line.slice(0, -1) : line;
       }
-      if (pending.length > MAX_LINE) throw new ChunkError("malformed");
+      if (pending.length > MAX_LINE_BYTES) throw new ChunkError("malformed");
       from = pending.length;
-      if (await more()) continue;
+      if (await readMore()) continue;
       if (pending.length === 0) return undefined;
       // The last line may lack its line break.
-      const rest = pending.toString("latin1");
+      const lastLine = pending.toString("latin1");
       pending = Buffer.alloc(0);
-      return rest;
+      return lastLine;
     }
   }
 
@@ -154,13 +170,13 @@ function createReader(body: AsyncIterable<Uint8Array>) {
       return line;
     },
     async *take(size: number): AsyncGenerator<Uint8Array> {
-      let missing = size;
-      while (missing > 0) {
-        if (pending.length === 0 && !(await more())) throw new ChunkError("malformed");
-        const piece = pending.subarray(0, missing);
-        pending = pending.subarray(piece.length);
-        missing -= piece.length;
-        yield piece;
+      let remaining = size;
+      while (remaining > 0) {
+        if (pending.length === 0 && !(await readMore())) throw new ChunkError("malformed");
+        const buffer = pending.subarray(0, remaining);
+        pending = pending.subarray(buffer.length);
+        remaining -= buffer.length;
+        yield buffer;
       }
     },
   };

@@ -1,4 +1,4 @@
-export * from "./canonical.ts";
+export * from "./canonical-request.ts";
 export * from "./chunks.ts";
 export * from "./parse.ts";
 export * from "./sign.ts";

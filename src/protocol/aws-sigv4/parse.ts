@@ -1,43 +1,43 @@
 import type { Scope } from "./sign.ts";
 
-/** The parts of a signature, from the header `Authorization` or from a presigned URL. */
-export interface Signed {
+/** The parameters of a signature, from the `Authorization` header or a presigned URL. */
+export interface SignatureParameters {
   accessKeyId: string;
   scope: Scope;
-  /** Lower-case names in order. */
+  /** Lower-case names in the order of the signature. */
   signedHeaders: string[];
   /** 64 lower-case hex digits. */
   signature: string;
   /** `YYYYMMDDTHHMMSSZ` */
   time: string;
   /** Epoch milliseconds of `time`. */
-  at: number;
-  /** Validity of a presigned URL in seconds; undefined for a header. */
+  timestamp: number;
+  /** Validity of a presigned URL in seconds; undefined for a signature in a header. */
   expires?: number;
 }
 
-/** Undefined, and why: the signature is not well-formed. */
-type SignedReading = { ok: true; signed: Signed } | { ok: false; why: string };
+/** If the signature is malformed, `why` is the reason. */
+type SignatureReading = { ok: true; parameters: SignatureParameters } | { ok: false; why: string };
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
-const MAX_EXPIRES = 604_800;
+const MAX_EXPIRES_SECONDS = 604_800;
 const MAX_SIGNED_HEADERS = 100;
 
-/** `date`: the header `X-Amz-Date`, or `Date` if it is absent. */
-export function readAuthorization(header: string, date: string | undefined): SignedReading {
+/** `date` is the header `X-Amz-Date`, or `Date` if that is absent. */
+export function readAuthorization(header: string, date: string | undefined): SignatureReading {
   if (!header.startsWith(`${ALGORITHM} `)) return fail(`the algorithm must be ${ALGORITHM}`);
   const fields = new Map(
     header
       .slice(ALGORITHM.length)
       .split(",")
       .map((field): [string, string] => {
-        const at = field.indexOf("=");
-        return [field.slice(0, at).trim(), field.slice(at + 1).trim()];
+        const equalsSign = field.indexOf("=");
+        return [field.slice(0, equalsSign).trim(), field.slice(equalsSign + 1).trim()];
       }),
   );
-  const time = date === undefined ? undefined : basicTime(date);
+  const time = date === undefined ? undefined : toBasicTime(date);
   if (time === undefined) return fail("x-amz-date must be a time such as 20300101T000000Z");
-  return read({
+  return readFields({
     credential: fields.get("Credential"),
     signedHeaders: fields.get("SignedHeaders"),
     signature: fields.get("Signature"),
@@ -45,60 +45,69 @@ export function readAuthorization(header: string, date: string | undefined): Sig
   });
 }
 
-export function readPresigned(query: ReadonlyMap<string, string>): SignedReading {
+export function readPresigned(query: ReadonlyMap<string, string>): SignatureReading {
   if (query.get("X-Amz-Algorithm") !== ALGORITHM) return fail(`X-Amz-Algorithm must be ${ALGORITHM}`);
-  const text = query.get("X-Amz-Expires") ?? "";
-  const expires = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(expires >= 1 && expires <= MAX_EXPIRES))
-    return fail(`X-Amz-Expires must be a number of seconds from 1 to ${MAX_EXPIRES}`);
-  const reading = read({
+  const expiresText = query.get("X-Amz-Expires") ?? "";
+  const expires = /^\d{1,9}$/.test(expiresText) ? Number(expiresText) : Number.NaN;
+  if (!(expires >= 1 && expires <= MAX_EXPIRES_SECONDS))
+    return fail(`X-Amz-Expires must be a number of seconds from 1 to ${MAX_EXPIRES_SECONDS}`);
+  const result = readFields({
     credential: query.get("X-Amz-Credential"),
     signedHeaders: query.get("X-Amz-SignedHeaders"),
     signature: query.get("X-Amz-Signature"),
     time: query.get("X-Amz-Date") ?? "",
   });
-  return reading.ok ? { ok: true, signed: { ...reading.signed, expires } } : reading;
+  return result.ok ? { ok: true, parameters: { ...result.parameters, expires } } : result;
 }
 
-interface Fields {
+interface SignatureFields {
   credential: string | undefined;
   signedHeaders: string | undefined;
   signature: string | undefined;
   time: string;
 }
 
-function read({ credential = "", signedHeaders = "", signature = "", time }: Fields): SignedReading {
+function readFields({ credential = "", signedHeaders = "", signature = "", time }: SignatureFields): SignatureReading {
   const [, accessKeyId, day, region, service] =
     /^([^/]{1,256})\/(\d{8})\/([A-Za-z0-9-]{0,64})\/([a-z0-9-]{1,64})\/aws4_request$/.exec(credential) ?? [];
   if (accessKeyId === undefined || day === undefined || region === undefined || service === undefined)
     return fail("the credential must be <access key id>/<YYYYMMDD>/<region>/s3/aws4_request");
   if (!/^[0-9a-f]{64}$/.test(signature)) return fail("the signature must be 64 hexadecimal digits");
-  const names = signedHeaders.split(";");
-  if (names.length > MAX_SIGNED_HEADERS || !names.every((name) => /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name)))
+  const headerNames = signedHeaders.split(";");
+  if (headerNames.length > MAX_SIGNED_HEADERS || !headerNames.every((name) => /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name)))
     return fail("the signed headers must be lower-case names separated by semicolons");
-  if (!names.includes("host")) return fail("the header host must be signed");
-  const at = timeOf(time);
-  if (at === undefined) return fail("the date must be a time such as 20300101T000000Z");
+  if (!headerNames.includes("host")) return fail("the header host must be signed");
+  const timestamp = timestampOf(time);
+  if (timestamp === undefined) return fail("the date must be a time such as 20300101T000000Z");
   if (!time.startsWith(day)) return fail("the date of the credential differs from the date of the request");
   return {
     ok: true,
-    signed: { accessKeyId, scope: { day, region, service }, signedHeaders: names, signature, time, at },
+    parameters: {
+      accessKeyId,
+      scope: { day, region, service },
+      signedHeaders: headerNames,
+      signature,
+      time,
+      timestamp,
+    },
   };
 }
 
-const fail = (why: string): SignedReading => ({ ok: false, why });
+const fail = (why: string): SignatureReading => ({ ok: false, why });
 
-function timeOf(time: string): number | undefined {
+function timestampOf(time: string): number | undefined {
   const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(time);
   if (parts === null) return undefined;
   const [, year, month, day, hour, minute, second] = parts;
-  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  return Number.isNaN(at) ? undefined : at;
+  const timestamp = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return Number.isNaN(timestamp) ? undefined : timestamp;
 }
 
-/** An HTTP date (`Date`) in the format of `X-Amz-Date`, which is returned unchanged. */
-function basicTime(date: string): string | undefined {
+/** Converts an HTTP date (`Date`) to the format of `X-Amz-Date`. A date in that format is returned unchanged. */
+function toBasicTime(date: string): string | undefined {
   if (/^\d{8}T\d{6}Z$/.test(date)) return date;
-  const at = Date.parse(date);
-  return Number.isNaN(at) ? undefined : `${new Date(at).toISOString().replace(/[-:]/g, "").slice(0, 15)}Z`;
+  const timestamp = Date.parse(date);
+  return Number.isNaN(timestamp)
+    ? undefined
+    : `${new Date(timestamp).toISOString().replace(/[-:]/g, "").slice(0, 15)}Z`;
 }

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { sha256Hex } from "./canonical.ts";
+import { sha256Hex } from "./canonical-request.ts";
 
 /** The credential scope of a signature. */
 export interface Scope {
@@ -17,13 +17,13 @@ export const signingKey = (secret: string, { day, region, service }: Scope): Buf
   hmac(hmac(hmac(hmac(`AWS4${secret}`, day), region), service), "aws4_request");
 
 /** The hexadecimal signature of a canonical request. `time`: `YYYYMMDDTHHMMSSZ`. */
-export const signRequest = (key: Buffer, canonical: string, time: string, scope: Scope): string =>
-  signText(key, ["AWS4-HMAC-SHA256", time, scopeText(scope), sha256Hex(canonical)].join("\n"));
+export const signRequest = (key: Buffer, canonicalText: string, time: string, scope: Scope): string =>
+  signText(key, ["AWS4-HMAC-SHA256", time, scopeText(scope), sha256Hex(canonicalText)].join("\n"));
 
 export const signText = (key: Buffer, text: string): string => hmac(key, text).toString("hex");
 
-/** Compares two signatures in a time that does not depend on where they differ. */
-export function sameSignature(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+/** Compares two signatures in constant time. */
+export function isSameSignature(signature: string, other: string): boolean {
+  const [a, b] = [Buffer.from(signature), Buffer.from(other)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -23,12 +23,12 @@ import {
   createBucketSettings,
   createLifecycleSweep,
   createR2Notifications,
-  LIFECYCLE_MS,
+  LIFECYCLE_SWEEP_MS,
   type BucketSettingsStore,
 } from "../bucket-settings/index.ts";
 import { createR2Service, type R2Service } from "./r2/index.ts";
 import type { BindingServices } from "./service.ts";
-import { unlistedBuckets, unlistedDatabases, unlistedNamespaces } from "./unlisted.ts";
+import { unlistedBuckets, unlistedDatabases, unlistedNamespaces } from "./unlisted-resources.ts";
 
 const SWEEP_MS = 10 * 60_000;
 
@@ -44,15 +44,21 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
 }
 
 interface BindingsOptions {
-  /** `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default: both. */
+  /**
+   * `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default:
+   * both.
+   */
   d1?: { files: boolean; transfers: boolean };
   /** Creates a queue when a worker first sends to it. Default false. */
   createQueues?: boolean;
-  /** With the AI server. Default: workers have no AI bindings. */
+  /** Settings with the AI server. Without them, workers have no AI bindings. */
   settings?: Pick<Settings, "workers">;
-  /** Encrypts the values of the Secrets Store. Absent in development, where the store does not exist. */
+  /** Encrypts the values of the Secrets Store. Absent in development, which has no Secrets Store. */
   secrets?: Secrets;
-  /** Every namespace, bucket and database exists, for any account. Default false: only those in the lists of accounts. */
+  /**
+   * If true, every namespace, bucket and database exists, for every account. By default, only those in the list of the
+   * account exist.
+   */
   unlisted?: boolean;
 }
 
@@ -86,17 +92,17 @@ export function createBindings(
   });
   const swept = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers, analytics, queue.messages];
   const sweeps = swept.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
-  let stopping = false;
+  let isStopping = false;
   sweeps.push(
-    every(LIFECYCLE_MS, () => createLifecycleSweep({ ...r2, clock }).sweep(() => stopping), {
-      name: "r2: lifecycle rules",
+    every(LIFECYCLE_SWEEP_MS, () => createLifecycleSweep({ ...r2, clock }).sweep(() => isStopping), {
+      name: "r2: lifecycle sweep",
       log,
     }),
   );
   // Also at start: a crash may have interrupted deletions.
   for (const sweep of sweeps) void sweep.run();
   lifecycle.onStop("sweeps", async () => {
-    stopping = true;
+    isStopping = true;
     await Promise.all(sweeps.map((sweep) => sweep.stop()));
   });
   return {
@@ -116,15 +122,18 @@ export function createBindings(
   function createR2(): Bindings["r2"] {
     const settings = createBucketSettings({ db, clock, ids });
     const { onChange } = createR2Notifications({ settings, ...queue, clock, log });
-    return { ...createR2Service({ db, objects, clock, ids, log, onChange, onRemoved: settings.remove }), settings };
+    return {
+      ...createR2Service({ db, objects, clock, ids, log, onChange, onRemoved: settings.removeBucket }),
+      settings,
+    };
   }
 
   function createD1(): Bindings["d1"] {
     const folder = join(directory, "d1");
     const databases = createD1Databases({ directory: folder, clock, log });
     // A process without the database files leaves their deletion to the process that stores them.
-    const listed = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
-    const list = unlisted ? unlistedDatabases(listed) : listed;
+    const accountDatabases = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
+    const list = unlisted ? unlistedDatabases(accountDatabases) : accountDatabases;
     const service = createD1Service({ directory: folder, databases, list, clock, log });
     const home = d1Runs.transfers && { databases, home: d1DirectoryId(folder, ids) };
     return {

@@ -26,7 +26,7 @@ export interface BindingServices {
   d1: BindingService<Extract<Binding, { type: "d1" }>>;
   queue: BindingService<Extract<Binding, { type: "queue" }>>;
   stream: BindingService<Extract<Binding, { type: "stream" }>>;
-  /** `isOffered`: false if workers have no AI bindings. */
+  /** `isOffered` is false if workers have no AI bindings. */
   ai: BindingService<Extract<Binding, { type: "ai" }>> & { isOffered: boolean };
   rateLimit: BindingService<RateLimitBinding>;
   secretsStore: BindingService<SecretsStoreBinding>;

@@ -17,7 +17,7 @@ import { bucketSettingsMigrations } from "./schema.ts";
 const ACCOUNT = "a".repeat(32);
 const DAY = 24 * 3600_000;
 
-const refused = (kind: string) => (err: unknown) => {
+const refusal = (kind: string) => (err: unknown) => {
   assert.equal((err as UserError).kind, kind, String(err));
   return true;
 };
@@ -25,7 +25,11 @@ const refused = (kind: string) => (err: unknown) => {
 async function start(engine: TestEngine, t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "bucket-settings-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const { db, another } = await engine.open(t, [...r2Migrations, ...queueMigrations, ...bucketSettingsMigrations]);
+  const { db, another: openAnother } = await engine.open(t, [
+    ...r2Migrations,
+    ...queueMigrations,
+    ...bucketSettingsMigrations,
+  ]);
   const clock = createManualClock(Date.now());
   const events = createLocalEvents({ log: silentLog });
   t.after(() => events.close());
@@ -39,7 +43,7 @@ async function start(engine: TestEngine, t: TestContext) {
     ...shared,
     limits: { minimumPartBytes: 1 },
     onChange,
-    onRemoved: settings.remove,
+    onRemoved: settings.removeBucket,
   });
   t.after(() => r2.buckets.close());
   const { id, name } = await r2.bucketList.create(ACCOUNT, "bucket");
@@ -52,33 +56,39 @@ async function start(engine: TestEngine, t: TestContext) {
     id,
     put: (key: string) => r2.buckets.put(id, key, Buffer.from(key)),
     keys: async () => (await r2.buckets.list(id)).objects.map(({ key }) => key),
-    elsewhere: async () => createBucketSettings({ db: await another(), ...shared }),
+    openElsewhere: async () => createBucketSettings({ db: await openAnother(), ...shared }),
   };
 }
 
 export function bucketSettingsConformance(engine: TestEngine): void {
-  test("settings of a bucket are independent, and other processes see them", async (t) => {
-    const { settings, ref, id, elsewhere } = await start(engine, t);
-    assert.deepEqual(await settings.of(id), { notifications: [], managed: false });
+  test("the settings of a bucket are independent of each other and visible to other processes", async (t) => {
+    const { settings, ref, id, openElsewhere } = await start(engine, t);
+    assert.deepEqual(await settings.get(id), { notifications: [], managedHostEnabled: false });
     const rules = [{ allowed: { origins: ["*"], methods: ["GET" as const] } }];
     await settings.setCors(ref, rules);
-    await settings.setManaged(ref, true);
+    await settings.setManagedHost(ref, true);
     await settings.setLifecycle(ref, []);
-    const other = await elsewhere();
-    assert.deepEqual(await other.of(id), { ...ref, cors: rules, lifecycle: [], notifications: [], managed: true });
+    const otherProcess = await openElsewhere();
+    assert.deepEqual(await otherProcess.get(id), {
+      ...ref,
+      cors: rules,
+      lifecycle: [],
+      notifications: [],
+      managedHostEnabled: true,
+    });
     await settings.setCors(ref, undefined);
-    const { cors, managed } = await settings.of(id);
-    assert.deepEqual([cors, managed], [undefined, true]);
+    const { cors, managedHostEnabled } = await settings.get(id);
+    assert.deepEqual([cors, managedHostEnabled], [undefined, true]);
   });
 
-  test("rules that are not valid are rejected and change nothing", async (t) => {
+  test("invalid rules are rejected and change nothing", async (t) => {
     const { settings, ref, id } = await start(engine, t);
     const cors = (origins: string[], headers?: string[]) =>
       settings.setCors(ref, [{ allowed: { origins, methods: ["GET"], ...(headers && { headers }) } }]);
     for (const origin of ["https://example.com/", "example.com", "https://*.*.example.com", "", "https://a b"])
-      await assert.rejects(cors([origin]), refused("invalidCors"), origin);
-    await assert.rejects(cors([]), refused("invalidCors"));
-    await assert.rejects(cors(["*"], ["a b"]), refused("invalidCors"));
+      await assert.rejects(cors([origin]), refusal("invalidCors"), origin);
+    await assert.rejects(cors([]), refusal("invalidCors"));
+    await assert.rejects(cors(["*"], ["a b"]), refusal("invalidCors"));
     const rule: LifecycleRule = { id: "r", enabled: true, conditions: { prefix: "" } };
     const deletion = (condition: unknown): LifecycleRule =>
       ({ ...rule, deleteObjectsTransition: { condition } }) as LifecycleRule;
@@ -88,12 +98,12 @@ export function bucketSettingsConformance(engine: TestEngine): void {
       [deletion({ type: "Date", date: "soon" })],
       [deletion({ type: "Age", maxAge: 1 }), deletion({ type: "Age", maxAge: 1 })],
     ])
-      await assert.rejects(settings.setLifecycle(ref, rules), refused("invalidLifecycle"), JSON.stringify(rules));
-    assert.deepEqual(await settings.of(id), { notifications: [], managed: false });
+      await assert.rejects(settings.setLifecycle(ref, rules), refusal("invalidLifecycle"), JSON.stringify(rules));
+    assert.deepEqual(await settings.get(id), { notifications: [], managedHostEnabled: false });
   });
 
-  test("a domain belongs to one bucket, and is found while it is enabled", async (t) => {
-    const { settings, ref, id, bucketList, elsewhere, clock } = await start(engine, t);
+  test("a domain belongs to one bucket, and serves it while the domain is enabled", async (t) => {
+    const { settings, ref, id, bucketList, openElsewhere, clock } = await start(engine, t);
     const domain: CustomDomain = {
       domain: "files.example.com",
       bucket: id,
@@ -103,32 +113,32 @@ export function bucketSettingsConformance(engine: TestEngine): void {
       minTls: "1.0",
       ciphers: [],
     };
-    const other = await elsewhere();
-    assert.equal(await other.bucketAt("files.example.com"), undefined);
+    const otherProcess = await openElsewhere();
+    assert.equal(await otherProcess.findBucketByDomain("files.example.com"), undefined);
     await settings.addDomain(domain);
-    await assert.rejects(settings.addDomain({ ...domain, bucket: "another" }), refused("domainTaken"));
-    await assert.rejects(settings.addDomain({ ...domain, domain: "no host" }), refused("invalidDomain"));
-    assert.equal(await settings.bucketAt("files.example.com"), id);
-    assert.equal(await settings.bucketAt("example.com"), undefined);
+    await assert.rejects(settings.addDomain({ ...domain, bucket: "another" }), refusal("domainTaken"));
+    await assert.rejects(settings.addDomain({ ...domain, domain: "no host" }), refusal("invalidDomain"));
+    assert.equal(await settings.findBucketByDomain("files.example.com"), id);
+    assert.equal(await settings.findBucketByDomain("example.com"), undefined);
     clock.advance(6000);
-    assert.equal(await other.bucketAt("files.example.com"), id);
+    assert.equal(await otherProcess.findBucketByDomain("files.example.com"), id);
     await settings.updateDomain(id, "Files.example.com", { enabled: false, minTls: "1.2" });
-    assert.equal(await settings.bucketAt("files.example.com"), undefined);
-    assert.deepEqual(await settings.domains(id), [{ ...domain, enabled: false, minTls: "1.2" }]);
-    await assert.rejects(settings.removeDomain("another", "files.example.com"), refused("noDomain"));
+    assert.equal(await settings.findBucketByDomain("files.example.com"), undefined);
+    assert.deepEqual(await settings.listDomains(id), [{ ...domain, enabled: false, minTls: "1.2" }]);
+    await assert.rejects(settings.removeDomain("another", "files.example.com"), refusal("noDomain"));
     await settings.updateDomain(id, "files.example.com", { enabled: true });
-    // The deletion of the bucket releases the domain.
+    // Deleting the bucket releases the domain.
     await bucketList.delete(ACCOUNT, ref.name);
-    assert.equal(await settings.bucketAt("files.example.com"), undefined);
+    assert.equal(await settings.findBucketByDomain("files.example.com"), undefined);
     await settings.addDomain({ ...domain, bucket: "another" });
   });
 
-  test("lifecycle rules delete, move and abort by age, date and prefix", async (t) => {
+  test("lifecycle rules delete and move objects and abort uploads, by age, date and prefix", async (t) => {
     const { settings, ref, id, clock, put, keys, buckets } = await start(engine, t);
     const { sweep } = createLifecycleSweep({ settings, buckets, clock });
     for (const key of ["logs/old", "other", "archive/a"]) await put(key);
     const upload = await buckets.createUpload(id, "logs/upload");
-    const kept = await buckets.createUpload(id, "upload");
+    const keptUpload = await buckets.createUpload(id, "upload");
     await settings.setLifecycle(ref, [
       {
         id: "logs",
@@ -167,15 +177,15 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     assert.equal((await buckets.head(id, "archive/a"))!.storageClass, "InfrequentAccess");
     assert.deepEqual(
       (await buckets.listUploads(id)).uploads.map(({ uploadId }) => uploadId),
-      [kept.uploadId],
+      [keptUpload.uploadId],
     );
-    await assert.rejects(buckets.uploadPart(id, upload, 1, Buffer.from("x")), refused("noSuchUpload"));
+    await assert.rejects(buckets.uploadPart(id, upload, 1, Buffer.from("x")), refusal("noSuchUpload"));
     clock.advance(3 * DAY);
     await sweep();
     assert.deepEqual(await keys(), ["archive/a"]);
   });
 
-  test("an object that is overwritten during a sweep remains", async (t) => {
+  test("an object that is overwritten during a sweep is kept", async (t) => {
     const { settings, ref, id, clock, put, keys, buckets } = await start(engine, t);
     await put("a");
     await put("b");
@@ -205,18 +215,18 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     assert.equal((await buckets.head(id, "a"))!.uploaded.getTime(), clock.now());
   });
 
-  test("changes of objects become messages in the queues of matching rules", async (t) => {
+  test("object changes become messages in the queues of matching rules", async (t) => {
     const { settings, ref, id, queue, put, buckets, clock } = await start(engine, t);
-    const target = await queue.queues.create(ACCOUNT, "events");
-    const deletions = await queue.queues.create(ACCOUNT, "deletions");
-    await settings.addNotifications(ref, target.id, [
+    const eventQueue = await queue.queues.create(ACCOUNT, "events");
+    const deletionQueue = await queue.queues.create(ACCOUNT, "deletions");
+    await settings.addNotifications(ref, eventQueue.id, [
       { actions: ["PutObject", "CopyObject", "CompleteMultipartUpload"], prefix: "img/", suffix: ".png" },
-      // Overlaps: one message all the same.
+      // Overlaps with the previous rule: the queue still receives one message.
       { actions: ["PutObject"], prefix: "img/a" },
     ]);
-    await settings.addNotifications(ref, deletions.id, [{ actions: ["DeleteObject", "LifecycleDeletion"] }]);
-    const received = async (of: typeof target) =>
-      (await queue.messages.peek(of, 100)).map(({ body, contentType }) => {
+    await settings.addNotifications(ref, deletionQueue.id, [{ actions: ["DeleteObject", "LifecycleDeletion"] }]);
+    const receivedBodies = async (target: typeof eventQueue) =>
+      (await queue.messages.peek(target, 100)).map(({ body, contentType }) => {
         assert.equal(contentType, "json");
         return JSON.parse(Buffer.from(body).toString()) as Record<string, unknown>;
       });
@@ -228,16 +238,23 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     const upload = await buckets.createUpload(id, "img/e.png");
     const part = await buckets.uploadPart(id, upload, 1, Buffer.from("part"));
     await buckets.completeUpload(id, upload, [part]);
-    const common = { account: ACCOUNT, bucket: "bucket", eventTime: new Date(clock.now()).toISOString() };
-    const [first, copy, last, ...more] = await received(target);
-    assert.deepEqual(first, { ...common, action: "PutObject", object: { key: "img/a.png", size: 9, eTag: etag } });
-    assert.deepEqual([copy!.action, copy!.copySource], ["CopyObject", { bucket: "bucket", object: "img/a.png" }]);
-    assert.deepEqual([last!.action, more], ["CompleteMultipartUpload", []]);
+    const commonFields = { account: ACCOUNT, bucket: "bucket", eventTime: new Date(clock.now()).toISOString() };
+    const [putBody, copyBody, completeBody, ...otherBodies] = await receivedBodies(eventQueue);
+    assert.deepEqual(putBody, {
+      ...commonFields,
+      action: "PutObject",
+      object: { key: "img/a.png", size: 9, eTag: etag },
+    });
+    assert.deepEqual(
+      [copyBody!.action, copyBody!.copySource],
+      ["CopyObject", { bucket: "bucket", object: "img/a.png" }],
+    );
+    assert.deepEqual([completeBody!.action, otherBodies], ["CompleteMultipartUpload", []]);
 
     await buckets.delete(id, ["img/a.png", "doc/c.png", "absent"]);
     await buckets.expire(id, [(await buckets.head(id, "img/b.jpg"))!.version]);
     assert.deepEqual(
-      (await received(deletions)).map(({ action, object }) => JSON.stringify([action, object])).toSorted(),
+      (await receivedBodies(deletionQueue)).map(({ action, object }) => JSON.stringify([action, object])).toSorted(),
       [
         '["DeleteObject",{"key":"doc/c.png"}]',
         '["DeleteObject",{"key":"img/a.png"}]',
@@ -245,14 +262,14 @@ export function bucketSettingsConformance(engine: TestEngine): void {
       ],
     );
 
-    // A queue that no longer exists does not fail the change.
-    await queue.queues.delete(ACCOUNT, target.id);
+    // The change does not fail if the queue no longer exists.
+    await queue.queues.delete(ACCOUNT, eventQueue.id);
     await put("img/f.png");
-    const rules = (await settings.of(id)).notifications;
-    await assert.rejects(settings.removeNotifications(ref, target.id, ["none"]), refused("noNotification"));
-    await settings.removeNotifications(ref, target.id, [rules[0]!.id]);
-    await settings.removeNotifications(ref, target.id);
-    await assert.rejects(settings.removeNotifications(ref, target.id), refused("noNotification"));
-    assert.equal((await settings.of(id)).notifications.length, 1);
+    const rules = (await settings.get(id)).notifications;
+    await assert.rejects(settings.removeNotifications(ref, eventQueue.id, ["none"]), refusal("noNotification"));
+    await settings.removeNotifications(ref, eventQueue.id, [rules[0]!.id]);
+    await settings.removeNotifications(ref, eventQueue.id);
+    await assert.rejects(settings.removeNotifications(ref, eventQueue.id), refusal("noNotification"));
+    assert.equal((await settings.get(id)).notifications.length, 1);
   });
 }

@@ -2,39 +2,40 @@ import { bucketSettingsErrors } from "./errors.ts";
 import { corsMethods, type CorsMethod, type CorsRule } from "./port.ts";
 
 const MAX_RULES = 100;
-const MAX_BYTES = 64 * 1024;
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const MAX_POLICY_BYTES = 64 * 1024;
+const HTTP_TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Throws invalidCors. */
 export function checkCors(rules: readonly CorsRule[]): void {
   const refuse = (reason: string) => bucketSettingsErrors.invalidCors({ reason });
   if (rules.length === 0) throw refuse("it has no rules");
   if (rules.length > MAX_RULES) throw refuse(`it has more than ${MAX_RULES} rules`);
-  if (Buffer.byteLength(JSON.stringify(rules)) > MAX_BYTES) throw refuse(`it has more than ${MAX_BYTES} bytes`);
+  if (Buffer.byteLength(JSON.stringify(rules)) > MAX_POLICY_BYTES)
+    throw refuse(`it has more than ${MAX_POLICY_BYTES} bytes`);
   for (const { allowed, exposeHeaders = [], maxAgeSeconds } of rules) {
     if (allowed.methods.length === 0) throw refuse("a rule has no methods");
     if (allowed.origins.length === 0) throw refuse("a rule has no origins");
     for (const method of allowed.methods)
       if (!corsMethods.includes(method))
-        throw refuse(`${JSON.stringify(method)} is not one of the methods ${corsMethods.join(", ")}`);
+        throw refuse(`the method ${JSON.stringify(method)} is not one of ${corsMethods.join(", ")}`);
     for (const origin of allowed.origins)
       if (!isOrigin(origin))
-        throw refuse(`${JSON.stringify(origin)} is not an origin such as https://example.com, without a path`);
+        throw refuse(`${JSON.stringify(origin)} is not an origin without a path, such as https://example.com`);
     for (const name of allowed.headers ?? [])
-      if (!TOKEN.test(name) || name.split("*").length > 2)
+      if (!HTTP_TOKEN.test(name) || name.split("*").length > 2)
         throw refuse(`${JSON.stringify(name)} is not a header name, or has more than one asterisk`);
     for (const name of exposeHeaders)
-      if (!TOKEN.test(name)) throw refuse(`${JSON.stringify(name)} is not a header name`);
+      if (!HTTP_TOKEN.test(name)) throw refuse(`${JSON.stringify(name)} is not a header name`);
     if (maxAgeSeconds !== undefined && !(Number.isInteger(maxAgeSeconds) && maxAgeSeconds >= 0))
-      throw refuse(`${maxAgeSeconds} is not a number of seconds`);
+      throw refuse(`maxAgeSeconds must be a whole number of seconds, not ${maxAgeSeconds}`);
   }
 }
 
-/** An asterisk, or a scheme and a host with at most one asterisk. */
+/** True for an asterisk, or for a scheme and a host with at most one asterisk. */
 const isOrigin = (text: string) =>
   text === "*" || (/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/i.test(text) && text.split("*").length <= 2);
 
-/** A cross-origin request, or the one that a preflight asks about. */
+/** A cross-origin request, or the request that a preflight announces. */
 interface CorsRequest {
   origin: string;
   method: string;
@@ -48,11 +49,11 @@ interface CorsGrant {
   origin: string;
 }
 
-/** The first rule that allows the request. */
-function allowedByCors(rules: readonly CorsRule[], { origin, method, headers }: CorsRequest): CorsGrant | undefined {
+/** Finds the first rule that allows the request. */
+function findCorsGrant(rules: readonly CorsRule[], { origin, method, headers }: CorsRequest): CorsGrant | undefined {
   for (const rule of rules) {
     const { allowed } = rule;
-    const pattern = allowed.origins.find((each) => matches(each, origin));
+    const pattern = allowed.origins.find((allowedOrigin) => matches(allowedOrigin, origin));
     if (pattern === undefined || !allowed.methods.includes(method as CorsMethod)) continue;
     const names = allowed.headers?.map((name) => name.toLowerCase()) ?? [];
     if (!headers.every((header) => names.some((name) => matches(name, header.toLowerCase())))) continue;
@@ -75,7 +76,7 @@ export function corsHeaders(
   if (rules === undefined) return {};
   const vary = { vary: "Origin" };
   const { origin } = request;
-  const grant = origin === undefined ? undefined : allowedByCors(rules, { ...request, origin, headers: [] });
+  const grant = origin === undefined ? undefined : findCorsGrant(rules, { ...request, origin, headers: [] });
   if (grant === undefined) return vary;
   const { exposeHeaders = [] } = grant.rule;
   return {
@@ -88,15 +89,15 @@ export function corsHeaders(
 /** Response headers for a preflight; undefined if no rule allows the request. */
 export function preflightHeaders(
   rules: readonly CorsRule[],
-  sent: { origin?: string | undefined; method?: string | undefined; headers?: string | undefined },
+  preflight: { origin?: string | undefined; method?: string | undefined; headers?: string | undefined },
 ): Record<string, string> | undefined {
-  const { origin, method } = sent;
+  const { origin, method } = preflight;
   if (origin === undefined || method === undefined) return undefined;
-  const headers = (sent.headers ?? "")
+  const headers = (preflight.headers ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
-  const grant = allowedByCors(rules, { origin, method, headers });
+  const grant = findCorsGrant(rules, { origin, method, headers });
   if (grant === undefined) return undefined;
   const { allowed, maxAgeSeconds } = grant.rule;
   return {

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../kernel/index.ts";
 
-/** Errors of the settings of buckets. */
+/** Errors of bucket settings. */
 export const bucketSettingsErrors = defineErrors("r2-settings", {
   noCors: { code: 10059, http: 404, message: "The CORS configuration does not exist." },
   invalidCors: { code: 10058, http: 400, message: "The CORS configuration is not valid: {reason}." },
@@ -10,21 +10,21 @@ export const bucketSettingsErrors = defineErrors("r2-settings", {
     code: 11015,
     http: 404,
     message: "The event notification configuration does not exist: {reason}.",
-    fix: "List the rules of the bucket.",
+    fix: "List the event notification rules of the bucket.",
   },
   tooManyNotifications: {
     code: 11016,
     http: 400,
     message: "A bucket can have at most {limit} event notification rules.",
-    fix: "Delete rules that are no longer used.",
+    fix: "Delete unused rules.",
   },
   noDomain: { code: 10062, http: 404, message: "The domain {domain} is not a custom domain of this bucket." },
   domainTaken: {
     code: 10063,
     http: 409,
     permanent: true,
-    message: "The domain {domain} is in use.",
-    fix: "Remove it from the other bucket first.",
+    message: "The domain {domain} is already a custom domain of a bucket.",
+    fix: "Remove it from that bucket first.",
   },
   invalidDomain: { code: 10064, http: 400, message: "The domain {domain} is not valid: {reason}." },
 });

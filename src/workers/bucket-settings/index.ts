@@ -1,7 +1,7 @@
 export { corsHeaders, preflightHeaders } from "./cors.ts";
 export { bucketSettingsErrors } from "./errors.ts";
 export { defaultLifecycle } from "./lifecycle.ts";
-export { createLifecycleSweep, LIFECYCLE_MS } from "./lifecycle-sweep.ts";
+export { createLifecycleSweep, LIFECYCLE_SWEEP_MS } from "./lifecycle-sweep.ts";
 export { createR2Notifications } from "./notifications.ts";
 export {
   corsMethods,

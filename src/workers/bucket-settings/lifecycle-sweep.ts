@@ -3,27 +3,28 @@ import type { R2Buckets } from "../bindings/r2/index.ts";
 import { affectedBefore } from "./lifecycle.ts";
 import type { BucketRef, BucketSettings, BucketSettingsStore, LifecycleRule } from "./port.ts";
 
-interface LifecycleDeps {
-  settings: Pick<BucketSettingsStore, "withLifecycle">;
+interface LifecycleSweepDeps {
+  settings: Pick<BucketSettingsStore, "listWithLifecycle">;
   buckets: Pick<R2Buckets, "list" | "expire" | "changeStorageClass" | "listUploads" | "abortUpload">;
   clock: Clock;
 }
 
-/** Buckets read per query. */
-const BUCKETS = 100;
+/** Maximum number of buckets per query. */
+const BUCKETS_PER_PAGE = 100;
 
 /**
- * Executes the lifecycle rules of all buckets. A run lists each bucket once per rule, so it runs hourly; clients expect
- * the effect of a rule within a day. Several processes may run at the same time. Stops early when `isStopping` returns true.
+ * Applies the lifecycle rules of all buckets. A sweep lists each bucket once per rule, so it runs only hourly; clients
+ * expect a rule to take effect within a day. Several processes may sweep at the same time. A sweep ends early when
+ * `isStopping` returns true.
  */
-export function createLifecycleSweep({ settings, buckets, clock }: LifecycleDeps) {
+export function createLifecycleSweep({ settings, buckets, clock }: LifecycleSweepDeps) {
   async function sweep(isStopping: () => boolean = () => false): Promise<void> {
-    let after = "";
+    let afterId = "";
     for (;;) {
-      const page = await settings.withLifecycle(after, BUCKETS);
+      const page = await settings.listWithLifecycle(afterId, BUCKETS_PER_PAGE);
       for (const bucket of page) await applyRules(bucket, isStopping);
-      if (page.length < BUCKETS || isStopping()) return;
-      after = page.at(-1)!.id;
+      if (page.length < BUCKETS_PER_PAGE || isStopping()) return;
+      afterId = page.at(-1)!.id;
     }
   }
 
@@ -44,7 +45,7 @@ export function createLifecycleSweep({ settings, buckets, clock }: LifecycleDeps
     const { deleteObjectsTransition: deletion, storageClassTransitions: transitions = [] } = rule;
     const deleteBefore = deletion ? affectedBefore(deletion.condition, now) : -Infinity;
     const moveBefore = Math.max(-Infinity, ...transitions.map(({ condition }) => affectedBefore(condition, now)));
-    // Most runs of a rule with a date have nothing to do.
+    // Most sweeps have nothing to do for a rule with a date.
     if (deleteBefore === -Infinity && moveBefore === -Infinity) return;
     let cursor: string | undefined;
     do {
@@ -52,21 +53,23 @@ export function createLifecycleSweep({ settings, buckets, clock }: LifecycleDeps
         prefix: rule.conditions.prefix,
         ...(cursor !== undefined && { cursor }),
       });
-      // By version: an object that is overwritten in the meantime remains.
-      const expired = page.objects.filter(({ uploaded }) => uploaded.getTime() < deleteBefore);
-      const moved = page.objects.filter(
+      // Objects are deleted by version, so that an object that is overwritten in the meantime is kept.
+      const expiredObjects = page.objects.filter(({ uploaded }) => uploaded.getTime() < deleteBefore);
+      const movedObjects = page.objects.filter(
         (object) =>
-          object.uploaded.getTime() < moveBefore && object.storageClass === "Standard" && !expired.includes(object),
+          object.uploaded.getTime() < moveBefore &&
+          object.storageClass === "Standard" &&
+          !expiredObjects.includes(object),
       );
-      if (expired.length > 0)
+      if (expiredObjects.length > 0)
         await buckets.expire(
           bucket,
-          expired.map(({ version }) => version),
+          expiredObjects.map(({ version }) => version),
         );
-      if (moved.length > 0)
+      if (movedObjects.length > 0)
         await buckets.changeStorageClass(
           bucket,
-          moved.map(({ version }) => version),
+          movedObjects.map(({ version }) => version),
           "InfrequentAccess",
         );
       cursor = page.cursor;
@@ -75,25 +78,26 @@ export function createLifecycleSweep({ settings, buckets, clock }: LifecycleDeps
 
   async function abortUploads(
     bucket: string,
-    { conditions: { prefix }, abortMultipartUploadsTransition: abort }: LifecycleRule,
+    { conditions: { prefix }, abortMultipartUploadsTransition: abortTransition }: LifecycleRule,
     isStopping: () => boolean,
   ): Promise<void> {
-    if (abort === undefined) return;
-    const before = affectedBefore(abort.condition, clock.now());
-    let last: { key: string; uploadId: string } | undefined;
+    if (abortTransition === undefined) return;
+    const createdBefore = affectedBefore(abortTransition.condition, clock.now());
+    let lastUpload: { key: string; uploadId: string } | undefined;
     for (;;) {
       const { uploads, more } = await buckets.listUploads(bucket, {
         prefix,
-        ...(last && { afterKey: last.key, afterUpload: last.uploadId }),
+        ...(lastUpload && { afterKey: lastUpload.key, afterUpload: lastUpload.uploadId }),
       });
-      for (const upload of uploads) if (upload.createdAt.getTime() < before) await buckets.abortUpload(bucket, upload);
+      for (const upload of uploads)
+        if (upload.createdAt.getTime() < createdBefore) await buckets.abortUpload(bucket, upload);
       if (!more || isStopping()) return;
-      last = uploads.at(-1)!;
+      lastUpload = uploads.at(-1)!;
     }
   }
 
   return { sweep };
 }
 
-/** Time between two runs. */
-export const LIFECYCLE_MS = 3600_000;
+/** Interval between two sweeps. */
+export const LIFECYCLE_SWEEP_MS = 3600_000;

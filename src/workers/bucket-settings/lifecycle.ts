@@ -2,11 +2,11 @@ import { bucketSettingsErrors } from "./errors.ts";
 import type { AgeOrDate, LifecycleRule } from "./port.ts";
 
 const MAX_RULES = 1000;
-const MAX_ID = 255;
-const MAX_BYTES = 512 * 1024;
-const MAX_PREFIX = 1024;
+const MAX_ID_LENGTH = 255;
+const MAX_POLICY_BYTES = 512 * 1024;
+const MAX_PREFIX_BYTES = 1024;
 
-/** The rules of a bucket whose rules were never set: its uploads are aborted after 7 days. */
+/** The default lifecycle rules of a bucket: incomplete uploads are aborted after 7 days. */
 export const defaultLifecycle: LifecycleRule[] = [
   {
     id: "Default Multipart Abort Rule",
@@ -20,19 +20,20 @@ export const defaultLifecycle: LifecycleRule[] = [
 export function checkLifecycle(rules: readonly LifecycleRule[]): void {
   const refuse = (reason: string) => bucketSettingsErrors.invalidLifecycle({ reason });
   if (rules.length > MAX_RULES) throw refuse(`it has more than ${MAX_RULES} rules`);
-  if (Buffer.byteLength(JSON.stringify(rules)) > MAX_BYTES) throw refuse(`it has more than ${MAX_BYTES} bytes`);
+  if (Buffer.byteLength(JSON.stringify(rules)) > MAX_POLICY_BYTES)
+    throw refuse(`it has more than ${MAX_POLICY_BYTES} bytes`);
   const ids = new Set<string>();
   for (const rule of rules) {
     const { id, conditions } = rule;
-    if (id === "" || id.length > MAX_ID) throw refuse(`an id must have 1 to ${MAX_ID} characters`);
+    if (id === "" || id.length > MAX_ID_LENGTH) throw refuse(`an id must have 1 to ${MAX_ID_LENGTH} characters`);
     if (ids.has(id)) throw refuse(`the id ${JSON.stringify(id)} is used twice`);
     ids.add(id);
     if (
-      Buffer.byteLength(conditions.prefix) > MAX_PREFIX ||
+      Buffer.byteLength(conditions.prefix) > MAX_PREFIX_BYTES ||
       conditions.prefix.includes("\0") ||
       !conditions.prefix.isWellFormed()
     )
-      throw refuse(`the prefix of ${JSON.stringify(id)} has more than ${MAX_PREFIX} bytes, or is not valid text`);
+      throw refuse(`the prefix of ${JSON.stringify(id)} has more than ${MAX_PREFIX_BYTES} bytes, or is not valid text`);
     const transitions = [
       rule.deleteObjectsTransition,
       rule.abortMultipartUploadsTransition,
@@ -45,13 +46,14 @@ export function checkLifecycle(rules: readonly LifecycleRule[]): void {
 
 function checkCondition(condition: AgeOrDate, id: string, refuse: (reason: string) => Error): void {
   if (condition.type === "Age" && !(Number.isSafeInteger(condition.maxAge) && condition.maxAge > 0))
-    throw refuse(`the age of ${JSON.stringify(id)} must be a whole number of seconds above 0`);
+    throw refuse(`the age of ${JSON.stringify(id)} must be a positive whole number of seconds`);
   if (condition.type === "Date" && Number.isNaN(Date.parse(condition.date)))
     throw refuse(`the date of ${JSON.stringify(id)} must be in ISO 8601: ${JSON.stringify(condition.date)}`);
 }
 
 /**
- * Objects stored before the returned time (epoch milliseconds) are affected at `now`. -Infinity: none.
+ * At `now`, the condition affects objects stored before the returned time (epoch milliseconds). Returns -Infinity if it
+ * affects no objects.
  */
 export function affectedBefore(condition: AgeOrDate, now: number): number {
   if (condition.type === "Age") return now - condition.maxAge * 1000;

@@ -4,23 +4,24 @@ import type { Queue, QueueMessages, Queues } from "../queues/index.ts";
 import type { BucketSettingsStore, NotificationRule } from "./port.ts";
 
 interface NotificationDeps {
-  settings: Pick<BucketSettingsStore, "of">;
+  settings: Pick<BucketSettingsStore, "get">;
   queues: Pick<Queues, "get">;
   messages: Pick<QueueMessages, "send">;
   clock: Clock;
   log: Log;
 }
 
-/** Messages per call of `send`: the published limit of a batch is 100 messages and 256 kB. */
-const BATCH = 50;
+/** Maximum number of messages per call of `send`. The published limit of a batch is 100 messages and 256 kB. */
+const MESSAGES_PER_BATCH = 50;
 
 /**
- * Sends event notifications of changed objects to queues, as JSON. A change is acknowledged after its messages are on
- * disk, so a crash loses none of an acknowledged change. If a queue does not accept them, the change still succeeds.
+ * Sends event notifications for object changes to queues, as JSON. A change is acknowledged after its messages are on
+ * disk, so a crash loses no message of an acknowledged change. If a queue rejects the messages, the change still
+ * succeeds.
  */
 export function createR2Notifications({ settings, queues, messages, clock, log }: NotificationDeps) {
   async function notify(change: R2Change): Promise<void> {
-    const { notifications, account = "", name = change.bucket } = await settings.of(change.bucket);
+    const { notifications, account = "", name = change.bucket } = await settings.get(change.bucket);
     if (notifications.length === 0) return;
     const eventTime = new Date(clock.now()).toISOString();
     const byQueue = Map.groupBy(
@@ -28,7 +29,7 @@ export function createR2Notifications({ settings, queues, messages, clock, log }
       ({ queue }) => queue,
     );
     for (const [id, rules] of byQueue) {
-      const objects = change.objects.filter(({ key }) => rules.some((rule) => covers(rule, key)));
+      const objects = change.objects.filter(({ key }) => rules.some((rule) => matchesRule(rule, key)));
       if (objects.length === 0) continue;
       const queue = await queues.get(account, id);
       if (queue === undefined) continue;
@@ -47,11 +48,11 @@ export function createR2Notifications({ settings, queues, messages, clock, log }
   }
 
   async function sendAll(queue: Queue, bodies: object[]): Promise<void> {
-    for (let start = 0; start < bodies.length; start += BATCH)
+    for (let start = 0; start < bodies.length; start += MESSAGES_PER_BATCH)
       await messages.send(
         queue,
         bodies
-          .slice(start, start + BATCH)
+          .slice(start, start + MESSAGES_PER_BATCH)
           .map((body) => ({ contentType: "json" as const, body: Buffer.from(JSON.stringify(body)) })),
       );
   }
@@ -65,5 +66,5 @@ export function createR2Notifications({ settings, queues, messages, clock, log }
   };
 }
 
-const covers = ({ prefix = "", suffix = "" }: NotificationRule, key: string) =>
+const matchesRule = ({ prefix = "", suffix = "" }: NotificationRule, key: string) =>
   key.startsWith(prefix) && key.endsWith(suffix);

@@ -9,13 +9,16 @@ export interface BucketRef {
   name: string;
 }
 
-/** Settings of one bucket. Absent rules: the bucket has none, or the default ones. */
+/**
+ * Settings of one bucket. Without `cors`, it has no CORS policy; without `lifecycle`, it has the default lifecycle
+ * rules.
+ */
 export interface BucketSettings {
   cors?: CorsRule[] | undefined;
   lifecycle?: LifecycleRule[] | undefined;
   notifications: NotificationRule[];
-  /** Whether the bucket is public at its managed host. */
-  managed: boolean;
+  /** Whether the bucket is public on its managed host. */
+  managedHostEnabled: boolean;
 }
 
 /** The representation used in the v4 API. */
@@ -51,7 +54,7 @@ interface Age {
 }
 export type AgeOrDate = Age | { type: "Date"; date: string };
 
-/** Sends changes of objects to a queue. */
+/** Sends object changes to a queue. */
 export interface NotificationRule {
   /** 32 hex digits. */
   id: string;
@@ -73,7 +76,7 @@ export const notificationActions = [
   "LifecycleDeletion",
 ] as const satisfies readonly R2Change["action"][];
 
-/** A domain at which a bucket is public. */
+/** A domain that serves a bucket publicly. */
 export interface CustomDomain {
   /** Lower case. */
   domain: string;
@@ -88,22 +91,22 @@ export interface CustomDomain {
 export const tlsVersions = ["1.0", "1.1", "1.2", "1.3"] as const;
 type TlsVersion = (typeof tlsVersions)[number];
 
-/** The settings of buckets. Every change resolves once it is on disk; other processes see it a few seconds later. */
+/** Bucket settings. Every change resolves once it is on disk; other processes see it a few seconds later. */
 export interface BucketSettingsStore {
-  /** Cached for a few seconds. */
-  of(bucketId: string): Promise<BucketSettings & Partial<BucketRef>>;
-  /** Undefined deletes the policy. Throws invalidCors. */
+  /** Returns settings that may have been cached for a few seconds. */
+  get(bucketId: string): Promise<BucketSettings & Partial<BucketRef>>;
+  /** Sets the CORS policy, or deletes it if `rules` is undefined. Throws invalidCors. */
   setCors(bucket: BucketRef, rules: CorsRule[] | undefined): Promise<void>;
   /** Throws invalidLifecycle. */
   setLifecycle(bucket: BucketRef, rules: LifecycleRule[]): Promise<void>;
-  setManaged(bucket: BucketRef, enabled: boolean): Promise<void>;
+  setManagedHost(bucket: BucketRef, enabled: boolean): Promise<void>;
   /** Adds rules for a queue. Throws tooManyNotifications. */
   addNotifications(
     bucket: BucketRef,
     queue: string,
     rules: Omit<NotificationRule, "id" | "queue" | "createdAt">[],
   ): Promise<void>;
-  /** Removes rules of a queue; without `ids`, all of them. Throws noNotification. */
+  /** Removes rules for a queue, or without `ids`, all rules for the queue. Throws noNotification. */
   removeNotifications(bucket: BucketRef, queue: string, ids?: readonly string[]): Promise<void>;
   /** Throws domainTaken, invalidDomain. */
   addDomain(domain: CustomDomain): Promise<void>;
@@ -115,11 +118,11 @@ export interface BucketSettingsStore {
   ): Promise<CustomDomain>;
   /** Throws noDomain. */
   removeDomain(bucketId: string, domain: string): Promise<void>;
-  domains(bucketId: string): Promise<CustomDomain[]>;
-  /** The bucket that is public at this host: an enabled domain in lower case. */
-  bucketAt(host: string): string | undefined | Promise<string | undefined>;
+  listDomains(bucketId: string): Promise<CustomDomain[]>;
+  /** The bucket that is public on this host (lower case), if the host is an enabled custom domain. */
+  findBucketByDomain(host: string): string | undefined | Promise<string | undefined>;
   /** Deletes the settings of a deleted bucket. */
-  remove(bucketId: string): Promise<void>;
-  /** Buckets with lifecycle rules by id, starting after `after`. */
-  withLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]>;
+  removeBucket(bucketId: string): Promise<void>;
+  /** Buckets with lifecycle rules in the order of their ids, starting after `after`. */
+  listWithLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]>;
 }

@@ -3,18 +3,18 @@ import type { Migration } from "../../store/index.ts";
 
 export interface BucketSettingsTables {
   r2_bucket_settings: {
-    /** The bucket in `r2_objects`: the id of an account's bucket, or its name in development. */
+    /** The bucket in `r2_objects`: the id of a bucket of an account, or in development, the bucket name. */
     bucket_id: string;
     /** "" in development. */
     account_id: string;
     name: string;
-    /** JSON: CorsRule[]. Null: no policy. */
+    /** JSON: CorsRule[]. Null if there is no policy. */
     cors: string | null;
-    /** JSON: LifecycleRule[]. Null: the default rules. */
+    /** JSON: LifecycleRule[]. Null for the default rules. */
     lifecycle: string | null;
     /** JSON: NotificationRule[]. */
     notifications: string;
-    /** 1: the bucket is public at its managed host. */
+    /** 1 if the bucket is public on its managed host. */
     managed: number;
   };
   r2_domains: {

@@ -14,25 +14,25 @@ export function createBucketSettingsTable(db: Db) {
   return {
     async find(id: string): Promise<(BucketSettings & BucketRef) | undefined> {
       const row = await find(tables, id);
-      return row && { ...settingsOf(row), ...refOf(row) };
+      return row && { ...settingsOf(row), ...bucketRefOf(row) };
     },
 
-    /** Applies a change to the current settings, which may throw. */
+    /** Applies a change to the current settings. The change function may throw. */
     change: (ref: BucketRef, change: (settings: BucketSettings) => BucketSettings): Promise<BucketSettings> =>
       db.transaction<BucketSettingsTables, BucketSettings>(async (tx) => {
         const row = await find(tx, ref.id);
-        const next = change(row === undefined ? NONE : settingsOf(row));
-        const columns = columnsOf(next);
+        const newSettings = change(row === undefined ? NO_SETTINGS : settingsOf(row));
+        const columns = settingsColumns(newSettings);
         await tx
           .insertInto("r2_bucket_settings")
           .values({ bucket_id: ref.id, account_id: ref.account, name: ref.name, ...columns })
           .onConflict((conflict) => conflict.column("bucket_id").doUpdateSet(columns))
           .execute();
-        return next;
+        return newSettings;
       }),
 
-    /** Buckets with lifecycle rules by id, starting after `after`. */
-    async withLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]> {
+    /** Buckets with lifecycle rules in the order of their ids, starting after `after`. */
+    async listWithLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]> {
       const rows = await tables
         .selectFrom("r2_bucket_settings")
         .selectAll()
@@ -41,15 +41,15 @@ export function createBucketSettingsTable(db: Db) {
         .orderBy("bucket_id")
         .limit(limit)
         .execute();
-      return rows.map((row) => ({ ...settingsOf(row), ...refOf(row) }));
+      return rows.map((row) => ({ ...settingsOf(row), ...bucketRefOf(row) }));
     },
 
-    async remove(id: string): Promise<void> {
+    async removeBucket(id: string): Promise<void> {
       await db.write(tables.deleteFrom("r2_bucket_settings").where("bucket_id", "=", id));
       await db.write(tables.deleteFrom("r2_domains").where("bucket_id", "=", id));
     },
 
-    /** Resolves with false if the domain is in use. */
+    /** Resolves with false if the domain already exists. */
     async addDomain(domain: CustomDomain): Promise<boolean> {
       try {
         await db.write(tables.insertInto("r2_domains").values(domainColumns(domain)));
@@ -65,13 +65,13 @@ export function createBucketSettingsTable(db: Db) {
     },
 
     async removeDomain(bucketId: string, domain: string): Promise<boolean> {
-      const written = await db.write(
+      const result = await db.write(
         tables.deleteFrom("r2_domains").where("bucket_id", "=", bucketId).where("domain", "=", domain),
       );
-      return written.affected === 1;
+      return result.affected === 1;
     },
 
-    async domainsOf(bucketId: string): Promise<CustomDomain[]> {
+    async listDomains(bucketId: string): Promise<CustomDomain[]> {
       const rows = await tables
         .selectFrom("r2_domains")
         .selectAll()
@@ -102,22 +102,22 @@ export function createBucketSettingsTable(db: Db) {
 
 export type BucketSettingsTable = ReturnType<typeof createBucketSettingsTable>;
 
-const NONE: BucketSettings = { notifications: [], managed: false };
+const NO_SETTINGS: BucketSettings = { notifications: [], managedHostEnabled: false };
 
-const refOf = ({ bucket_id, account_id, name }: Row): BucketRef => ({ id: bucket_id, account: account_id, name });
+const bucketRefOf = ({ bucket_id, account_id, name }: Row): BucketRef => ({ id: bucket_id, account: account_id, name });
 
 const settingsOf = ({ cors, lifecycle, notifications, managed }: Row): BucketSettings => ({
   ...(cors !== null && { cors: JSON.parse(cors) as BucketSettings["cors"] & object }),
   ...(lifecycle !== null && { lifecycle: JSON.parse(lifecycle) as BucketSettings["lifecycle"] & object }),
   notifications: JSON.parse(notifications) as BucketSettings["notifications"],
-  managed: managed === 1,
+  managedHostEnabled: managed === 1,
 });
 
-const columnsOf = ({ cors, lifecycle, notifications, managed }: BucketSettings) => ({
+const settingsColumns = ({ cors, lifecycle, notifications, managedHostEnabled }: BucketSettings) => ({
   cors: cors === undefined ? null : JSON.stringify(cors),
   lifecycle: lifecycle === undefined ? null : JSON.stringify(lifecycle),
   notifications: JSON.stringify(notifications),
-  managed: managed ? 1 : 0,
+  managed: managedHostEnabled ? 1 : 0,
 });
 
 const domainOf = (row: DomainRow): CustomDomain => ({

@@ -14,30 +14,30 @@ interface BucketSettingsDeps {
   ids: Ids;
 }
 
-const MAX_NOTIFICATIONS = 100;
-const DOMAIN = /^(?=.{4,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;
+const MAX_NOTIFICATION_RULES = 100;
+const DOMAIN_PATTERN = /^(?=.{4,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;
 
 export function createBucketSettings({ db, clock, ids }: BucketSettingsDeps): BucketSettingsStore {
   const table = createBucketSettingsTable(db);
   const cache = createTtlCache<BucketSettings & Partial<BucketRef>>(clock);
-  const index = createDomainIndex({ table, clock });
+  const domainIndex = createDomainIndex({ table, clock });
 
   async function change(ref: BucketRef, apply: (settings: BucketSettings) => BucketSettings): Promise<void> {
     await table.change(ref, apply);
     cache.delete(ref.id);
   }
 
-  async function domainOf(bucketId: string, domain: string) {
-    const found = await table.findDomain(domain.toLowerCase());
-    if (found?.bucket !== bucketId) throw bucketSettingsErrors.noDomain({ domain });
-    return found;
+  async function needDomain(bucketId: string, domain: string) {
+    const customDomain = await table.findDomain(domain.toLowerCase());
+    if (customDomain?.bucket !== bucketId) throw bucketSettingsErrors.noDomain({ domain });
+    return customDomain;
   }
 
   return {
-    async of(id) {
-      const known = cache.get(id);
-      if (known) return known;
-      const settings = (await table.find(id)) ?? { notifications: [], managed: false };
+    async get(id) {
+      const cachedSettings = cache.get(id);
+      if (cachedSettings) return cachedSettings;
+      const settings = (await table.find(id)) ?? { notifications: [], managedHostEnabled: false };
       cache.add(id, settings);
       return settings;
     },
@@ -52,70 +52,73 @@ export function createBucketSettings({ db, clock, ids }: BucketSettingsDeps): Bu
       await change(ref, (settings) => ({ ...settings, lifecycle }));
     },
 
-    setManaged: (ref, managed) => change(ref, (settings) => ({ ...settings, managed })),
+    setManagedHost: (ref, managedHostEnabled) => change(ref, (settings) => ({ ...settings, managedHostEnabled })),
 
     async addNotifications(ref, queue, rules) {
       const createdAt = new Date(clock.now()).toISOString();
-      const added = rules.map((rule) => ({ ...rule, id: ids.hex(), queue, createdAt }));
+      const newRules = rules.map((rule) => ({ ...rule, id: ids.hex(), queue, createdAt }));
       await change(ref, (settings) => {
-        const notifications = [...settings.notifications, ...added];
-        if (notifications.length > MAX_NOTIFICATIONS)
-          throw bucketSettingsErrors.tooManyNotifications({ limit: MAX_NOTIFICATIONS });
+        const notifications = [...settings.notifications, ...newRules];
+        if (notifications.length > MAX_NOTIFICATION_RULES)
+          throw bucketSettingsErrors.tooManyNotifications({ limit: MAX_NOTIFICATION_RULES });
         return { ...settings, notifications };
       });
     },
 
-    removeNotifications: (ref, queue, wanted) =>
+    removeNotifications: (ref, queue, ruleIds) =>
       change(ref, (settings) => {
-        const kept = settings.notifications.filter(
-          (rule) => rule.queue !== queue || (wanted !== undefined && !wanted.includes(rule.id)),
+        const remainingRules = settings.notifications.filter(
+          (rule) => rule.queue !== queue || (ruleIds !== undefined && !ruleIds.includes(rule.id)),
         );
-        const removed = settings.notifications.length - kept.length;
-        if (removed === 0 || (wanted !== undefined && removed < new Set(wanted).size))
+        const removedCount = settings.notifications.length - remainingRules.length;
+        if (removedCount === 0 || (ruleIds !== undefined && removedCount < new Set(ruleIds).size))
           throw bucketSettingsErrors.noNotification({
-            reason: wanted === undefined ? `the queue ${queue} has no rules` : `not all of ${wanted.join(", ")} exist`,
+            reason:
+              ruleIds === undefined
+                ? `the queue ${queue} has no rules`
+                : `some of the rules ${ruleIds.join(", ")} do not exist`,
           });
-        return { ...settings, notifications: kept };
+        return { ...settings, notifications: remainingRules };
       }),
 
     async addDomain(domain) {
-      if (!DOMAIN.test(domain.domain))
+      if (!DOMAIN_PATTERN.test(domain.domain))
         throw bucketSettingsErrors.invalidDomain({
           domain: JSON.stringify(domain.domain),
           reason: "it is not a host name",
         });
       if (!(await table.addDomain(domain))) throw bucketSettingsErrors.domainTaken({ domain: domain.domain });
-      index.changed();
+      domainIndex.invalidate();
     },
 
     async updateDomain(bucketId, name, { enabled, minTls, ciphers }) {
-      const old = await domainOf(bucketId, name);
-      const next = {
-        ...old,
-        enabled: enabled ?? old.enabled,
-        minTls: minTls ?? old.minTls,
-        ciphers: ciphers ?? old.ciphers,
+      const current = await needDomain(bucketId, name);
+      const updated = {
+        ...current,
+        enabled: enabled ?? current.enabled,
+        minTls: minTls ?? current.minTls,
+        ciphers: ciphers ?? current.ciphers,
       };
-      await table.updateDomain(next);
-      index.changed();
-      return next;
+      await table.updateDomain(updated);
+      domainIndex.invalidate();
+      return updated;
     },
 
     async removeDomain(bucketId, name) {
-      const { domain } = await domainOf(bucketId, name);
+      const { domain } = await needDomain(bucketId, name);
       await table.removeDomain(bucketId, domain);
-      index.changed();
+      domainIndex.invalidate();
     },
 
-    domains: (bucketId) => table.domainsOf(bucketId),
-    bucketAt: index.find,
+    listDomains: (bucketId) => table.listDomains(bucketId),
+    findBucketByDomain: domainIndex.find,
 
-    async remove(id) {
-      await table.remove(id);
+    async removeBucket(id) {
+      await table.removeBucket(id);
       cache.delete(id);
-      index.changed();
+      domainIndex.invalidate();
     },
 
-    withLifecycle: table.withLifecycle,
+    listWithLifecycle: table.listWithLifecycle,
   };
 }

@@ -6,8 +6,8 @@ import { corsHeaders, preflightHeaders, type BucketSettingsStore } from "../buck
 
 interface PublicBucketsDeps {
   buckets: Pick<R2Buckets, "get" | "head">;
-  settings: Pick<BucketSettingsStore, "of" | "bucketAt">;
-  /** Parent domain of the managed hosts, `pub-<bucket id>.<domain>`. "": none. */
+  settings: Pick<BucketSettingsStore, "get" | "findBucketByDomain">;
+  /** Parent domain of the managed hosts, `pub-<bucket id>.<domain>`. If empty, buckets have no managed host. */
   domain: string;
   log: Log;
 }
@@ -15,55 +15,61 @@ interface PublicBucketsDeps {
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 interface PublicBuckets {
-  /** The handler for a lower-case host name without a port; undefined if it does not belong to a public bucket. */
-  at(host: string): Handler | undefined | Promise<Handler | undefined>;
+  /**
+   * The handler for a host name (lower case, without a port); undefined if the host does not belong to a public bucket.
+   */
+  handlerFor(host: string): Handler | undefined | Promise<Handler | undefined>;
 }
 
 /** The managed host of a bucket. */
 export const managedHost = (bucketId: string, domain: string): string => `pub-${bucketId}.${domain}`;
 
-/** Serves the objects of public buckets to everybody: reads of single objects, no lists. */
+/** Serves the objects of public buckets without authentication: only reads of single objects, no lists. */
 export function createPublicBuckets({ buckets, settings, domain, log }: PublicBucketsDeps): PublicBuckets {
-  const managed =
+  const managedHostHandler =
     (bucket: string): Handler =>
     async (request, response) => {
-      const { managed: enabled } = await settings.of(bucket);
+      const { managedHostEnabled } = await settings.get(bucket);
       // The host exists for every bucket, so the response must not reveal which buckets exist.
-      if (enabled) await serve(bucket, request, response);
-      else send(request, response, 404, "This bucket is not public.", {});
+      if (managedHostEnabled) await serve(bucket, request, response);
+      else sendText(request, response, 404, "This bucket is not public.", {});
     };
 
   async function serve(bucket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method!;
     const { origin } = request.headers;
-    const { cors } = await settings.of(bucket);
+    const { cors } = await settings.get(bucket);
     if (method === "OPTIONS") {
-      const granted = preflightHeaders(cors ?? [], {
+      const preflightResponse = preflightHeaders(cors ?? [], {
         origin,
         method: request.headers["access-control-request-method"],
         headers: request.headers["access-control-request-headers"],
       });
-      if (granted === undefined)
-        return send(request, response, 403, "No CORS rule of the bucket allows this request.", {});
-      return void response.writeHead(204, granted).end();
+      if (preflightResponse === undefined)
+        return sendText(request, response, 403, "No CORS rule of the bucket allows this request.", {});
+      return void response.writeHead(204, preflightResponse).end();
     }
-    const allowed = corsHeaders(cors, { origin, method });
+    const corsResponse = corsHeaders(cors, { origin, method });
     if (method !== "GET" && method !== "HEAD")
-      return send(request, response, 405, "A public bucket accepts only GET and HEAD.", {
-        ...allowed,
+      return sendText(request, response, 405, "A public bucket accepts only GET and HEAD.", {
+        ...corsResponse,
         allow: "GET, HEAD",
       });
     const key = keyOf(request.url!);
-    if (key === undefined || key === "") return send(request, response, 404, "Object not found.", allowed);
+    if (key === undefined || key === "") return sendText(request, response, 404, "Object not found.", corsResponse);
     try {
       const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-      const { status, headers: sent, body } = await readHttpObject(buckets, { bucket, key, method, headers });
-      const hidden = [...sent.keys()].filter(
+      const {
+        status,
+        headers: responseHeaders,
+        body,
+      } = await readHttpObject(buckets, { bucket, key, method, headers });
+      const hiddenNames = [...responseHeaders.keys()].filter(
         (name) => name.startsWith("x-amz-meta-") || name === "cf-r2-storage-class",
       );
-      for (const name of hidden) sent.delete(name);
-      for (const [name, value] of Object.entries(allowed)) sent.set(name, value);
-      response.writeHead(status, Object.fromEntries(sent));
+      for (const name of hiddenNames) responseHeaders.delete(name);
+      for (const [name, value] of Object.entries(corsResponse)) responseHeaders.set(name, value);
+      response.writeHead(status, Object.fromEntries(responseHeaders));
       if (body === undefined) response.end();
       else await pipeline(body, response);
     } catch (err) {
@@ -73,31 +79,31 @@ export function createPublicBuckets({ buckets, settings, domain, log }: PublicBu
       }
       if (!(err instanceof UserError) || err.domain !== "r2") throw err;
       if (err.kind === "noSuchKey" || err.kind === "invalidObjectName")
-        return send(request, response, 404, "Object not found.", allowed);
+        return sendText(request, response, 404, "Object not found.", corsResponse);
       const range: Record<string, string> =
         err.kind === "invalidRange" ? { "content-range": `bytes */${String(err.details.size)}` } : {};
-      send(request, response, err.entry.http, err.message, { ...allowed, ...range });
+      sendText(request, response, err.entry.http, err.message, { ...corsResponse, ...range });
     }
   }
 
   return {
-    at(host) {
-      const id = domain === "" ? undefined : managedId(host, domain);
-      if (id !== undefined) return managed(id);
-      const bucket = settings.bucketAt(host);
-      const handlerOf = (found: string | undefined) =>
-        found === undefined
+    handlerFor(host) {
+      const id = domain === "" ? undefined : managedBucketId(host, domain);
+      if (id !== undefined) return managedHostHandler(id);
+      const bucket = settings.findBucketByDomain(host);
+      const handlerOf = (bucketId: string | undefined) =>
+        bucketId === undefined
           ? undefined
-          : (request: IncomingMessage, response: ServerResponse) => serve(found, request, response);
+          : (request: IncomingMessage, response: ServerResponse) => serve(bucketId, request, response);
       return bucket instanceof Promise ? bucket.then(handlerOf) : handlerOf(bucket);
     },
   };
 }
 
-const managedId = (host: string, domain: string) =>
+const managedBucketId = (host: string, domain: string) =>
   host.endsWith(`.${domain}`) ? /^pub-([0-9a-f]{32})$/.exec(host.slice(0, -domain.length - 1))?.[1] : undefined;
 
-/** Undefined: not valid UTF-8. */
+/** The object key in a URL; undefined if it is not valid UTF-8. */
 function keyOf(url: string): string | undefined {
   const end = url.indexOf("?");
   try {
@@ -107,7 +113,7 @@ function keyOf(url: string): string | undefined {
   }
 }
 
-function send(
+function sendText(
   { method }: IncomingMessage,
   response: ServerResponse,
   status: number,

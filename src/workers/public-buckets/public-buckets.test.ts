@@ -18,10 +18,10 @@ async function start(t: TestContext) {
   const clock = createManualClock(Date.now());
   const settings = createBucketSettings({ db, clock, ids: randomIds });
   const { buckets, bucketList } = createR2Service({ db, objects: await openFsObjects({ folder }), clock });
-  const pages = createPublicBuckets({ buckets, settings, domain: "public.test", log: silentLog });
+  const publicBuckets = createPublicBuckets({ buckets, settings, domain: "public.test", log: silentLog });
   const server = createServer((incoming, response) => {
     void (async () => {
-      const handler = await pages.at(incoming.headers.host!);
+      const handler = await publicBuckets.handlerFor(incoming.headers.host!);
       if (handler === undefined) response.writeHead(421).end();
       else await handler(incoming, response);
     })();
@@ -41,38 +41,48 @@ async function start(t: TestContext) {
     customMetadata: { owner: "x" },
   });
   async function visit(host: string, path: string, { method = "GET", headers = {} } = {}) {
-    const sent = request({ host: "127.0.0.1", port, path, method, headers: { host, ...headers }, agent: false });
-    sent.end();
-    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    const clientRequest = request({
+      host: "127.0.0.1",
+      port,
+      path,
+      method,
+      headers: { host, ...headers },
+      agent: false,
+    });
+    clientRequest.end();
+    const [response] = (await once(clientRequest, "response")) as [IncomingMessage];
     const text = Buffer.concat((await response.toArray()) as Buffer[]).toString();
     return { status: response.statusCode!, headers: response.headers, text };
   }
   return { settings, ref, visit, host: managedHost(id, "public.test") };
 }
 
-test("a bucket is public at its managed host only while that is enabled", async (t) => {
+test("a bucket is public on its managed host only while that host is enabled", async (t) => {
   const { settings, ref, visit, host } = await start(t);
   assert.equal((await visit(host, "/a/b%20c.txt")).status, 404);
-  await settings.setManaged(ref, true);
+  await settings.setManagedHost(ref, true);
   const { status, text, headers } = await visit(host, "/a/b%20c.txt?x=1");
   assert.deepEqual(
     [status, text, headers["content-type"], headers["x-amz-meta-owner"], headers["cf-r2-storage-class"]],
     [200, "0123456789", "text/plain", undefined, undefined],
   );
-  await settings.setManaged(ref, false);
+  await settings.setManagedHost(ref, false);
   assert.equal((await visit(host, "/a/b%20c.txt")).status, 404);
   assert.equal((await visit("pub-x.public.test", "/")).status, 421);
 });
 
-test("serves ranges and conditions, but no lists and no changes", async (t) => {
+test("a public bucket serves range and conditional requests, but no lists, and accepts no writes", async (t) => {
   const { settings, ref, visit, host } = await start(t);
-  await settings.setManaged(ref, true);
+  await settings.setManagedHost(ref, true);
   const path = "/a/b%20c.txt";
-  const part = await visit(host, path, { headers: { range: "bytes=1-2" } });
-  assert.deepEqual([part.status, part.text, part.headers["content-range"]], [206, "12", "bytes 1-2/10"]);
-  const beyond = await visit(host, path, { headers: { range: "bytes=20-" } });
-  assert.deepEqual([beyond.status, beyond.headers["content-range"]], [416, "bytes */10"]);
-  assert.equal((await visit(host, path, { headers: { "if-none-match": part.headers.etag! } })).status, 304);
+  const rangeResponse = await visit(host, path, { headers: { range: "bytes=1-2" } });
+  assert.deepEqual(
+    [rangeResponse.status, rangeResponse.text, rangeResponse.headers["content-range"]],
+    [206, "12", "bytes 1-2/10"],
+  );
+  const invalidRangeResponse = await visit(host, path, { headers: { range: "bytes=20-" } });
+  assert.deepEqual([invalidRangeResponse.status, invalidRangeResponse.headers["content-range"]], [416, "bytes */10"]);
+  assert.equal((await visit(host, path, { headers: { "if-none-match": rangeResponse.headers.etag! } })).status, 304);
   const head = await visit(host, path, { method: "HEAD" });
   assert.deepEqual([head.status, head.headers["content-length"], head.text], [200, "10", ""]);
   for (const absent of ["/", "/?list-type=2", "/a/", "/none", "/%zz", "/a%00"])
@@ -96,15 +106,19 @@ test("a custom domain serves the bucket with its CORS rules", async (t) => {
   await settings.setCors(ref, [
     { allowed: { origins: ["https://a.example"], methods: ["GET"] }, exposeHeaders: ["ETag"] },
   ]);
-  const read = (origin: string) => visit("files.example.com", "/a/b%20c.txt", { headers: { origin } });
-  const allowed = await read("https://a.example");
+  const readFrom = (origin: string) => visit("files.example.com", "/a/b%20c.txt", { headers: { origin } });
+  const allowedResponse = await readFrom("https://a.example");
   assert.deepEqual(
-    [allowed.status, allowed.headers["access-control-allow-origin"], allowed.headers["access-control-expose-headers"]],
+    [
+      allowedResponse.status,
+      allowedResponse.headers["access-control-allow-origin"],
+      allowedResponse.headers["access-control-expose-headers"],
+    ],
     [200, "https://a.example", "ETag"],
   );
-  const other = await read("https://b.example");
+  const otherResponse = await readFrom("https://b.example");
   assert.deepEqual(
-    [other.status, other.headers["access-control-allow-origin"], other.headers.vary],
+    [otherResponse.status, otherResponse.headers["access-control-allow-origin"], otherResponse.headers.vary],
     [200, undefined, "Origin"],
   );
   const preflight = (method: string) =>

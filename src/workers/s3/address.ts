@@ -1,22 +1,25 @@
 import { s3Errors } from "./errors.ts";
 
-/** The target of a request: the account by host or path, then a bucket and a key. */
+/** The target of a request: an account in the host name or path, a bucket and a key. */
 export interface S3Address {
   /** Undefined in development, where there are no accounts. */
   account: string | undefined;
-  /** Set by the endpoints of one jurisdiction. */
+  /** Set for requests to the endpoint of one jurisdiction. */
   jurisdiction: "eu" | "fedramp" | undefined;
-  /** Undefined: the list of buckets. */
+  /** Undefined for the list of buckets. */
   bucket: string | undefined;
-  /** Undefined: the bucket itself. */
+  /** Undefined for the bucket itself. */
   key: string | undefined;
 }
 
 /** Endpoints of the S3 API. */
 export interface S3Endpoints {
-  /** `<account>.<domain>/<bucket>/<key>` and `<bucket>.<account>.<domain>/<key>`. "": none. */
+  /**
+   * `<account>.<domain>/<bucket>/<key>` and `<bucket>.<account>.<domain>/<key>`. An empty domain disables these
+   * addresses.
+   */
   domain: string;
-  /** Path of the endpoint on other hosts, with a slash at the end. */
+  /** Path of the endpoint on other hosts, with a trailing slash. */
   prefix: string;
   /** Whether the account follows the prefix: `<prefix><account>/<bucket>/<key>`. */
   accountInPath: boolean;
@@ -28,32 +31,32 @@ interface HostAddress {
   bucket: string | undefined;
 }
 
-/** The address in a lower-case host name without its port; undefined if the host does not belong to the S3 API. */
-export function s3Host(host: string, domain: string): HostAddress | undefined {
+/** Parses a lower-case host name without a port. Returns undefined if the host does not belong to the S3 API. */
+export function parseS3Host(host: string, domain: string): HostAddress | undefined {
   if (domain === "" || !host.endsWith(`.${domain}`)) return undefined;
   const labels = host.slice(0, -domain.length - 1).split(".");
-  const last = labels.at(-1);
-  const jurisdiction = last === "eu" || last === "fedramp" ? last : undefined;
+  const lastLabel = labels.at(-1);
+  const jurisdiction = lastLabel === "eu" || lastLabel === "fedramp" ? lastLabel : undefined;
   if (jurisdiction !== undefined) labels.pop();
   const account = labels.pop();
   if (account === undefined || !/^[0-9a-f]{32}$/.test(account) || labels.length > 1) return undefined;
   return { account, jurisdiction, bucket: labels[0] };
 }
 
-/** Throws invalidUri, noAccount. */
-export function s3Address(host: string, path: string, { domain, prefix, accountInPath }: S3Endpoints): S3Address {
-  const byHost = s3Host(host, domain);
-  if (byHost !== undefined) {
+/** Throws invalidUri, invalidArgument. */
+export function parseS3Address(host: string, path: string, { domain, prefix, accountInPath }: S3Endpoints): S3Address {
+  const hostAddress = parseS3Host(host, domain);
+  if (hostAddress !== undefined) {
     const rest = path.slice(1);
-    if (byHost.bucket !== undefined) return { ...byHost, key: rest === "" ? undefined : decode(rest) };
-    return { ...byHost, ...bucketAndKey(rest) };
+    if (hostAddress.bucket !== undefined) return { ...hostAddress, key: rest === "" ? undefined : decode(rest) };
+    return { ...hostAddress, ...bucketAndKey(rest) };
   }
   let rest = path.slice(prefix.length);
   if (!accountInPath) return { account: undefined, jurisdiction: undefined, ...bucketAndKey(rest) };
-  const [, account, after] = /^([0-9a-f]{32})(?:\/(.*))?$/s.exec(rest) ?? [];
+  const [, account, afterAccount] = /^([0-9a-f]{32})(?:\/(.*))?$/s.exec(rest) ?? [];
   if (account === undefined)
     throw s3Errors.invalidArgument({ problem: `The endpoint must end with the account id: ${prefix}<account id>.` });
-  rest = after ?? "";
+  rest = afterAccount ?? "";
   return { account, jurisdiction: undefined, ...bucketAndKey(rest) };
 }
 

@@ -4,11 +4,11 @@ import {
   canonicalRequest,
   readAuthorization,
   readPresigned,
-  sameSignature,
+  isSameSignature,
   signingKey,
   signRequest,
   type ChunkSigning,
-  type Signed,
+  type SignatureParameters,
 } from "../../protocol/aws-sigv4/index.ts";
 import { s3Errors } from "./errors.ts";
 
@@ -18,16 +18,16 @@ export interface S3Key {
   allows: Caller["allows"];
 }
 
-/** Undefined: unknown, revoked, or not valid now. */
+/** Resolves with undefined if the key is unknown, revoked, or not currently valid. */
 export type FindS3Key = (accessKeyId: string, ip: string | undefined) => Promise<S3Key | undefined>;
 
-/** How the body is signed. */
+/** How the body of a request is signed. */
 export type Payload =
   | { kind: "hashed"; sha256: string }
   | { kind: "unsigned" }
   | { kind: "chunked"; signing?: ChunkSigning; trailer: boolean };
 
-interface Authenticated {
+interface Authentication {
   accessKeyId: string;
   key: S3Key;
   payload: Payload;
@@ -35,83 +35,87 @@ interface Authenticated {
 
 interface S3Request {
   method: string;
-  /** With its percent-encoding. */
+  /** The path with its percent-encoding. */
   path: string;
   query: readonly (readonly [string, string])[];
-  /** By lower-case name. */
+  /** Values by lower-case name. */
   headers: Readonly<Record<string, string | undefined>>;
   ip: string | undefined;
 }
 
-const SKEW_MS = 15 * 60_000;
+const MAX_CLOCK_SKEW_MS = 15 * 60_000;
 
-/** Authenticates requests with Signature Version 4, in the header or in a presigned URL. */
+/** Authenticates requests with Signature Version 4, in the `Authorization` header or in a presigned URL. */
 export function createS3Authenticator({ findKey, clock }: { findKey: FindS3Key; clock: Clock }) {
-  return async function authenticate(request: S3Request): Promise<Authenticated> {
+  return async function authenticate(request: S3Request): Promise<Authentication> {
     const { headers, query, method, path } = request;
-    const parameters = new Map(query);
-    const presigned = parameters.has("X-Amz-Signature") || parameters.has("X-Amz-Algorithm");
+    const queryParameters = new Map(query);
+    const isPresigned = queryParameters.has("X-Amz-Signature") || queryParameters.has("X-Amz-Algorithm");
     const { authorization } = headers;
-    if (presigned && authorization !== undefined)
+    if (isPresigned && authorization !== undefined)
       throw s3Errors.invalidArgument({ problem: "Use either the header Authorization or a presigned URL, not both." });
-    if (!presigned && authorization === undefined)
+    if (!isPresigned && authorization === undefined)
       throw s3Errors.unauthorized({ why: "sign the request with AWS Signature Version 4" });
-    const reading = presigned
-      ? readPresigned(parameters)
+    const parsed = isPresigned
+      ? readPresigned(queryParameters)
       : readAuthorization(authorization!, headers["x-amz-date"] ?? headers.date);
-    if (!reading.ok) throw s3Errors.malformedAuthorization({ why: reading.why });
-    const { signed } = reading;
-    if (signed.scope.service !== "s3")
-      throw s3Errors.malformedAuthorization({ why: `the service must be s3, not ${signed.scope.service}` });
-    checkTime(signed, clock.now());
-    checkSignedHeaders(headers, signed, presigned);
+    if (!parsed.ok) throw s3Errors.malformedAuthorization({ why: parsed.why });
+    const { parameters } = parsed;
+    if (parameters.scope.service !== "s3")
+      throw s3Errors.malformedAuthorization({ why: `the service must be s3, not ${parameters.scope.service}` });
+    checkTime(parameters, clock.now());
+    checkSignedHeaders(headers, parameters, isPresigned);
 
-    const key = await findKey(signed.accessKeyId, request.ip);
-    if (key === undefined) throw s3Errors.unauthorized({ why: "the access key id is not that of an active API token" });
-    const payloadHash = presigned
-      ? (parameters.get("X-Amz-Content-Sha256") ?? headers["x-amz-content-sha256"] ?? "UNSIGNED-PAYLOAD")
+    const key = await findKey(parameters.accessKeyId, request.ip);
+    if (key === undefined) throw s3Errors.unauthorized({ why: "no active API token has this access key id" });
+    const payloadHash = isPresigned
+      ? (queryParameters.get("X-Amz-Content-Sha256") ?? headers["x-amz-content-sha256"] ?? "UNSIGNED-PAYLOAD")
       : headers["x-amz-content-sha256"];
     if (payloadHash === undefined)
       throw s3Errors.invalidRequest({ problem: "The header x-amz-content-sha256 is missing." });
-    const signature = signatureOf({ method, path, query, headers }, signed, key.secret, payloadHash);
-    if (!sameSignature(signature, signed.signature)) throw s3Errors.signatureDiffers();
-    return { accessKeyId: signed.accessKeyId, key, payload: payloadOf(payloadHash, signed, key.secret) };
+    const signature = signatureOf({ method, path, query, headers }, parameters, key.secret, payloadHash);
+    if (!isSameSignature(signature, parameters.signature)) throw s3Errors.signatureDiffers();
+    return { accessKeyId: parameters.accessKeyId, key, payload: payloadOf(payloadHash, parameters, key.secret) };
   };
 }
 
 function signatureOf(
   { method, path, query, headers }: Pick<S3Request, "method" | "path" | "query" | "headers">,
-  { signedHeaders, scope, time }: Signed,
+  { signedHeaders, scope, time }: SignatureParameters,
   secret: string,
   payloadHash: string,
 ): string {
-  const pairs = query.filter(([name]) => name !== "X-Amz-Signature");
-  let canonical: string;
+  const signedPairs = query.filter(([name]) => name !== "X-Amz-Signature");
+  let canonicalText: string;
   try {
-    canonical = canonicalRequest({ method, path, query: pairs, headers }, signedHeaders, payloadHash);
+    canonicalText = canonicalRequest({ method, path, query: signedPairs, headers }, signedHeaders, payloadHash);
   } catch (err) {
     throw s3Errors.invalidUri({}, { cause: err });
   }
-  return signRequest(signingKey(secret, scope), canonical, time, scope);
+  return signRequest(signingKey(secret, scope), canonicalText, time, scope);
 }
 
-function checkTime({ at, expires }: Signed, now: number): void {
-  if (at > now + SKEW_MS) throw s3Errors.skewed();
-  if (expires === undefined ? at < now - SKEW_MS : now > at + expires * 1000)
+function checkTime({ timestamp, expires }: SignatureParameters, now: number): void {
+  if (timestamp > now + MAX_CLOCK_SKEW_MS) throw s3Errors.skewed();
+  if (expires === undefined ? timestamp < now - MAX_CLOCK_SKEW_MS : now > timestamp + expires * 1000)
     throw expires === undefined ? s3Errors.skewed() : s3Errors.expired();
 }
 
-/** An unsigned header of S3 would change the request that the key's owner signed. */
-function checkSignedHeaders(headers: S3Request["headers"], { signedHeaders }: Signed, presigned: boolean): void {
+/** Rejects unsigned `x-amz-*` headers: they would change the request that the owner of the key signed. */
+function checkSignedHeaders(
+  headers: S3Request["headers"],
+  { signedHeaders }: SignatureParameters,
+  isPresigned: boolean,
+): void {
   const names = new Set(signedHeaders);
-  const unsigned = Object.keys(headers).find(
-    (name) => name.startsWith("x-amz-") && !names.has(name) && !(presigned && name === "x-amz-content-sha256"),
+  const unsignedHeader = Object.keys(headers).find(
+    (name) => name.startsWith("x-amz-") && !names.has(name) && !(isPresigned && name === "x-amz-content-sha256"),
   );
-  if (unsigned !== undefined) throw s3Errors.accessDenied({ why: `the header ${unsigned} is not signed` });
+  if (unsignedHeader !== undefined) throw s3Errors.accessDenied({ why: `the header ${unsignedHeader} is not signed` });
 }
 
-function payloadOf(hash: string, { scope, time, signature }: Signed, secret: string): Payload {
-  const signing = () => ({ key: signingKey(secret, scope), scope, time, seed: signature });
+function payloadOf(hash: string, { scope, time, signature }: SignatureParameters, secret: string): Payload {
+  const signing = () => ({ key: signingKey(secret, scope), scope, time, seedSignature: signature });
   switch (hash) {
     case "UNSIGNED-PAYLOAD":
       return { kind: "unsigned" };

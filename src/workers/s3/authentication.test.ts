@@ -3,15 +3,15 @@ import { connect } from "node:net";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import { scopeText, sha256Hex, signingKey, signText } from "../../protocol/aws-sigv4/index.ts";
-import { ACCOUNT, DOMAIN, sign, startS3, type Sent } from "./s3.testing.ts";
+import { ACCOUNT, DOMAIN, sign, startS3, type TestRequest } from "./s3.testing.ts";
 
 describe("authentication of the S3 API", () => {
-  it("accepts signed headers and presigned URLs, and rejects everything else with its code", async (t) => {
+  it("accepts signed headers and presigned URLs, and rejects other requests with the matching error code", async (t) => {
     const { send, put, clock } = await startS3(t);
     assert.equal((await put("a", "text")).status, 200);
-    const get: Sent = { path: "/bucket/a" };
+    const get: TestRequest = { path: "/bucket/a" };
     const minute = 60_000;
-    const cases: [Partial<Sent>, number, string | undefined][] = [
+    const cases: [Partial<TestRequest>, number, string | undefined][] = [
       [{}, 200, undefined],
       [{ expires: 60 }, 200, undefined],
       [{ anonymous: true }, 401, "Unauthorized"],
@@ -19,41 +19,45 @@ describe("authentication of the S3 API", () => {
       [{ secret: "other" }, 403, "SignatureDoesNotMatch"],
       [{ expires: 60, secret: "other" }, 403, "SignatureDoesNotMatch"],
       [{ service: "sqs" }, 400, "AuthorizationHeaderMalformed"],
-      [{ at: clock.now() - 14 * minute }, 200, undefined],
-      [{ at: clock.now() - 16 * minute }, 403, "RequestTimeTooSkewed"],
-      [{ at: clock.now() + 16 * minute }, 403, "RequestTimeTooSkewed"],
-      [{ at: clock.now() - 2 * minute, expires: 60 }, 400, "ExpiredRequest"],
-      [{ at: clock.now() - 2 * minute, expires: 600 }, 200, undefined],
+      [{ signedAt: clock.now() - 14 * minute }, 200, undefined],
+      [{ signedAt: clock.now() - 16 * minute }, 403, "RequestTimeTooSkewed"],
+      [{ signedAt: clock.now() + 16 * minute }, 403, "RequestTimeTooSkewed"],
+      [{ signedAt: clock.now() - 2 * minute, expires: 60 }, 400, "ExpiredRequest"],
+      [{ signedAt: clock.now() - 2 * minute, expires: 600 }, 200, undefined],
       [{ expires: 604_801 }, 400, "AuthorizationHeaderMalformed"],
-      [{ unsigned: { "x-amz-acl": "private" } }, 403, "AccessDenied"],
-      [{ expires: 60, unsigned: { authorization: "AWS4-HMAC-SHA256 x" } }, 400, "InvalidArgument"],
+      [{ unsignedHeaders: { "x-amz-acl": "private" } }, 403, "AccessDenied"],
+      [{ expires: 60, unsignedHeaders: { authorization: "AWS4-HMAC-SHA256 x" } }, 400, "InvalidArgument"],
       [{ payloadHash: "anything" }, 400, "InvalidArgument"],
       [{ anonymous: true, headers: { authorization: "Bearer token" } }, 400, "AuthorizationHeaderMalformed"],
     ];
     for (const [change, status, code] of cases) {
-      const answer = await send({ ...get, ...change });
-      assert.deepEqual([answer.status, answer.code], [status, code], `${JSON.stringify(change)} ${answer.text}`);
+      const response = await send({ ...get, ...change });
+      assert.deepEqual([response.status, response.code], [status, code], `${JSON.stringify(change)} ${response.text}`);
     }
   });
 
   it("a signature covers the method, the path, the query and the body", async (t) => {
     const { send, put, port, clock } = await startS3(t);
     await put("a", "text");
-    const { target, headers } = sign({ path: `/s3/${ACCOUNT}/bucket/a`, host: `127.0.0.1:${port}`, at: clock.now() });
+    const { target, headers } = sign({
+      path: `/s3/${ACCOUNT}/bucket/a`,
+      host: `127.0.0.1:${port}`,
+      signedAt: clock.now(),
+    });
     for (const [method, path] of [
       ["DELETE", target],
       ["GET", target.replace("/a", "/b")],
       ["GET", `${target}?partNumber=1`],
     ] as const) {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
-      assert.equal(answer.status, 403, `${method} ${path}`);
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
+      assert.equal(response.status, 403, `${method} ${path}`);
     }
     const body = { method: "PUT", path: "/bucket/b", body: "longer text", payloadHash: "0".repeat(64) };
     assert.equal((await send(body)).code, "XAmzContentSHA256Mismatch");
     assert.equal((await send({ path: "/bucket/b" })).code, "NoSuchKey");
   });
 
-  it("a key needs the permission of the operation on the account", async (t) => {
+  it("an access key needs the permission for the operation on the account", async (t) => {
     const { send, keys, put } = await startS3(t);
     await put("a", "text");
     keys.set("reader", {
@@ -61,9 +65,9 @@ describe("authentication of the S3 API", () => {
       allows: (permission, on) =>
         /Workers R2 Storage( Bucket Item)? Read/.test(permission) && "account" in on && on.account === ACCOUNT,
     });
-    const reader = { accessKeyId: "reader" };
-    assert.equal((await send({ path: "/bucket/a", ...reader })).status, 200);
-    assert.equal((await send({ path: "/", ...reader })).status, 200);
+    const readOnlyKey = { accessKeyId: "reader" };
+    assert.equal((await send({ path: "/bucket/a", ...readOnlyKey })).status, 200);
+    assert.equal((await send({ path: "/", ...readOnlyKey })).status, 200);
     for (const [method, path] of [
       ["PUT", "/bucket/a"],
       ["DELETE", "/bucket/a"],
@@ -71,11 +75,14 @@ describe("authentication of the S3 API", () => {
       ["POST", "/bucket?delete"],
       ["PUT", "/bucket?cors"],
     ] as const)
-      assert.equal((await send({ method, path, ...reader })).code, "AccessDenied", `${method} ${path}`);
-    assert.equal((await send({ path: "/x", host: `${"b".repeat(32)}.${DOMAIN}`, ...reader })).code, "AccessDenied");
+      assert.equal((await send({ method, path, ...readOnlyKey })).code, "AccessDenied", `${method} ${path}`);
+    assert.equal(
+      (await send({ path: "/x", host: `${"b".repeat(32)}.${DOMAIN}`, ...readOnlyKey })).code,
+      "AccessDenied",
+    );
   });
 
-  it("a key for the objects of one bucket sees no other bucket", async (t) => {
+  it("an access key for the objects of one bucket cannot access other buckets", async (t) => {
     const { send, keys, put, r2 } = await startS3(t);
     await put("a", "text");
     await r2.bucketList.create(ACCOUNT, "other");
@@ -84,11 +91,11 @@ describe("authentication of the S3 API", () => {
       allows: (permission, on) =>
         permission.startsWith("Workers R2 Storage Bucket Item ") && "bucket" in on && on.bucket === "bucket",
     });
-    const item = { accessKeyId: "item" };
-    assert.equal((await send({ path: "/bucket/a", ...item })).text, "text");
-    assert.equal((await send({ method: "PUT", path: "/bucket/b", body: "new", ...item })).status, 200);
-    const list = (await send({ path: "/", ...item })).text;
-    assert.ok(list.includes("<Name>bucket</Name>") && !list.includes("<Name>other</Name>"), list);
+    const bucketKey = { accessKeyId: "item" };
+    assert.equal((await send({ path: "/bucket/a", ...bucketKey })).text, "text");
+    assert.equal((await send({ method: "PUT", path: "/bucket/b", body: "new", ...bucketKey })).status, 200);
+    const bucketList = (await send({ path: "/", ...bucketKey })).text;
+    assert.ok(bucketList.includes("<Name>bucket</Name>") && !bucketList.includes("<Name>other</Name>"), bucketList);
     for (const [method, path, headers] of [
       ["GET", "/other?list-type=2", {}],
       ["GET", "/absent?list-type=2", {}],
@@ -98,22 +105,24 @@ describe("authentication of the S3 API", () => {
       ["PUT", "/new", {}],
       ["PUT", "/bucket/copy", { "x-amz-copy-source": "other/a" }],
     ] as const)
-      assert.equal((await send({ method, path, headers, ...item })).code, "AccessDenied", `${method} ${path}`);
+      assert.equal((await send({ method, path, headers, ...bucketKey })).code, "AccessDenied", `${method} ${path}`);
   });
 
-  it("a key that is revoked during an upload stores nothing", async (t) => {
+  it("an upload stores nothing if its access key is revoked in the meantime", async (t) => {
     const { send, keys, port, clock } = await startS3(t);
     const { target, headers } = sign({
       method: "PUT",
       path: `/s3/${ACCOUNT}/bucket/slow`,
       host: `127.0.0.1:${port}`,
-      at: clock.now(),
+      signedAt: clock.now(),
       payloadHash: "UNSIGNED-PAYLOAD",
     });
     const socket = connect(port, "127.0.0.1");
     t.after(() => socket.destroy());
-    const lines = Object.entries({ ...headers, "content-length": "6", connection: "close" });
-    socket.write(`PUT ${target} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\nabc`);
+    const headerLines = Object.entries({ ...headers, "content-length": "6", connection: "close" });
+    socket.write(
+      `PUT ${target} HTTP/1.1\r\n${headerLines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\nabc`,
+    );
     const { promise: checked, resolve } = Promise.withResolvers<void>();
     const key = keys.get("key")!;
     keys.set("key", { ...key, allows: () => (resolve(), true) });
@@ -128,13 +137,13 @@ describe("authentication of the S3 API", () => {
     assert.equal((await send({ path: "/bucket/slow" })).code, "NoSuchKey");
   });
 
-  it("a body of signed chunks is stored, unless a chunk was changed", async (t) => {
+  it("a body of signed chunks is stored unless a chunk has been modified", async (t) => {
     const { send, port, clock } = await startS3(t);
-    const request: Sent = {
+    const request: TestRequest = {
       method: "PUT",
       path: `/s3/${ACCOUNT}/bucket/chunks`,
       host: `127.0.0.1:${port}`,
-      at: clock.now(),
+      signedAt: clock.now(),
       payloadHash: "STREAMING-AWS4-HMAC-SHA256-PAYLOAD",
       headers: { "content-encoding": "aws-chunked,gzip", "x-amz-decoded-content-length": "8" },
     };
@@ -142,30 +151,37 @@ describe("authentication of the S3 API", () => {
     const time = headers["x-amz-date"]!;
     const scope = { day: time.slice(0, 8), region: "auto", service: "s3" };
     const key = signingKey("secret", scope);
-    let previous = /Signature=(\w+)/.exec(headers.authorization!)![1]!;
+    let previousSignature = /Signature=(\w+)/.exec(headers.authorization!)![1]!;
     const chunk = (data: string) => {
-      const lines = ["AWS4-HMAC-SHA256-PAYLOAD", time, scopeText(scope), previous, sha256Hex(""), sha256Hex(data)];
-      previous = signText(key, lines.join("\n"));
-      return `${data.length.toString(16)};chunk-signature=${previous}\r\n${data}\r\n`;
+      const lines = [
+        "AWS4-HMAC-SHA256-PAYLOAD",
+        time,
+        scopeText(scope),
+        previousSignature,
+        sha256Hex(""),
+        sha256Hex(data),
+      ];
+      previousSignature = signText(key, lines.join("\n"));
+      return `${data.length.toString(16)};chunk-signature=${previousSignature}\r\n${data}\r\n`;
     };
     const body = chunk("first") + chunk("two") + chunk("");
     const upload = async (bytes: string) => {
       const { "content-length": _, ...sent } = headers;
-      const answer = await fetch(`http://127.0.0.1:${port}${request.path}`, {
+      const response = await fetch(`http://127.0.0.1:${port}${request.path}`, {
         method: "PUT",
         headers: sent,
         body: bytes,
       });
-      return [answer.status, /<Code>(\w+)/.exec(await answer.text())?.[1]];
+      return [response.status, /<Code>(\w+)/.exec(await response.text())?.[1]];
     };
     assert.deepEqual(await upload(body.replace("two", "TWO")), [403, "SignatureDoesNotMatch"]);
     assert.deepEqual(await upload(body.slice(0, -90)), [400, "IncompleteBody"]);
     assert.deepEqual(await upload(body), [200, undefined]);
-    const stored = await send({ method: "HEAD", path: "/bucket/chunks" });
-    assert.deepEqual([stored.headers["content-length"], stored.headers["content-encoding"]], ["8", "gzip"]);
+    const storedObject = await send({ method: "HEAD", path: "/bucket/chunks" });
+    assert.deepEqual([storedObject.headers["content-length"], storedObject.headers["content-encoding"]], ["8", "gzip"]);
   });
 
-  it("endpoints by host name address a bucket in the path or in the name", async (t) => {
+  it("host-based endpoints accept path-style and virtual-hosted-style bucket addresses", async (t) => {
     const { send, put } = await startS3(t);
     await put("a/b", "text");
     const host = `${ACCOUNT}.${DOMAIN}`;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** A running checksum in the form of the `x-amz-checksum-*` headers. */
+/** An incremental checksum in the encoding of the `x-amz-checksum-*` headers. */
 export interface Checksum {
   update(bytes: Uint8Array): void;
   /** Base64. */
@@ -21,13 +21,13 @@ export function createChecksum(algorithm: S3Checksum): Checksum {
     return { update: (bytes) => void hash.update(bytes), digest: () => hash.digest("base64") };
   }
   if (algorithm === "crc64nvme") return createCrc64();
-  let value = 0;
-  const step = algorithm === "crc32" ? crc32 : crc32c;
+  let crc = 0;
+  const update = algorithm === "crc32" ? crc32 : crc32c;
   return {
-    update: (bytes) => void (value = step(bytes, value)),
+    update: (bytes) => void (crc = update(bytes, crc)),
     digest() {
       const bytes = Buffer.alloc(4);
-      bytes.writeUInt32BE(value >>> 0);
+      bytes.writeUInt32BE(crc >>> 0);
       return bytes.toString("base64");
     },
   };
@@ -36,7 +36,7 @@ export function createChecksum(algorithm: S3Checksum): Checksum {
 /** CRC-32C (RFC 3720 B.4), reflected polynomial 0x82F63B78. */
 function crc32c(bytes: Uint8Array, previous: number): number {
   let crc = ~previous;
-  // A typed array is indexed without a check for holes, which matters at this speed.
+  // Indexing a typed array needs no check for holes, which matters in this hot loop.
   for (let i = 0; i < bytes.length; i++) crc = CRC32C[(crc ^ bytes[i]!) & 0xff]! ^ (crc >>> 8);
   return ~crc >>> 0;
 }

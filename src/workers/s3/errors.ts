@@ -1,6 +1,6 @@
 import { UserError, defineErrors } from "../../kernel/index.ts";
 
-/** Errors of the S3 API. `code` is the code in the XML of the response. */
+/** Errors of the S3 API. `code` is the error code in the XML response. */
 export const s3Errors = defineErrors("s3", {
   unauthorized: {
     code: "Unauthorized",
@@ -100,8 +100,8 @@ export const s3Errors = defineErrors("s3", {
   },
 });
 
-/** Code and status in the S3 API of the errors of R2, by kind. */
-const R2_CODES: Record<string, [code: string, http?: number]> = {
+/** S3 error code and HTTP status of each R2 error, by kind. */
+const S3_CODES: Record<string, [code: string, http?: number]> = {
   bucketExists: ["BucketAlreadyOwnedByYou"],
   invalidBucketName: ["InvalidBucketName"],
   noSuchBucket: ["NoSuchBucket"],
@@ -123,19 +123,19 @@ const R2_CODES: Record<string, [code: string, http?: number]> = {
   unavailable: ["ServiceUnavailable"],
   unequalParts: ["InvalidPart"],
   entityTooLarge: ["EntityTooLarge"],
-  // The settings of buckets.
+  // Bucket settings.
   noCors: ["NoSuchCORSConfiguration"],
   invalidCors: ["MalformedXML"],
   noLifecycle: ["NoSuchLifecycleConfiguration"],
   invalidLifecycle: ["MalformedXML"],
 };
 
-/** An error in the terms of S3. Undefined: an internal error, which is logged. */
+/** Maps an error to an S3 error. Returns undefined for an internal error, which the caller logs. */
 export function s3ErrorOf(err: unknown): { code: string; status: number; message: string } | undefined {
   if (!(err instanceof UserError)) return undefined;
   const { message, entry, domain, kind } = err;
   if (domain === "s3") return { code: String(entry.code), status: entry.http, message };
   if (domain === "accounts" && kind === "wrongAddress") return { code: "AccessDenied", status: 403, message };
-  const known = domain === "r2" || domain === "r2-settings" ? R2_CODES[kind] : undefined;
-  return known && { code: known[0], status: known[1] ?? entry.http, message };
+  const mapping = domain === "r2" || domain === "r2-settings" ? S3_CODES[kind] : undefined;
+  return mapping && { code: mapping[0], status: mapping[1] ?? entry.http, message };
 }

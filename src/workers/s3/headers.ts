@@ -2,27 +2,27 @@ import type { R2Object, StorageClass } from "../bindings/r2/index.ts";
 import { metadataFromHeaders } from "../bindings/r2/index.ts";
 import { s3Errors } from "./errors.ts";
 
-const STORAGE: Record<StorageClass, string> = { Standard: "STANDARD", InfrequentAccess: "STANDARD_IA" };
+const STORAGE_CLASS_NAMES: Record<StorageClass, string> = { Standard: "STANDARD", InfrequentAccess: "STANDARD_IA" };
 
-export const s3StorageClass = (storageClass: StorageClass): string => STORAGE[storageClass];
+export const s3StorageClass = (storageClass: StorageClass): string => STORAGE_CLASS_NAMES[storageClass];
 
 /** Throws invalidStorageClass. */
 export function storageClassOf(headers: Headers): StorageClass | undefined {
-  const wanted = headers.get("x-amz-storage-class");
-  if (wanted === null || wanted === "") return undefined;
-  if (wanted === "STANDARD") return "Standard";
-  if (wanted === "STANDARD_IA") return "InfrequentAccess";
-  throw s3Errors.invalidStorageClass({ storageClass: JSON.stringify(wanted.slice(0, 100)) });
+  const requestedClass = headers.get("x-amz-storage-class");
+  if (requestedClass === null || requestedClass === "") return undefined;
+  if (requestedClass === "STANDARD") return "Standard";
+  if (requestedClass === "STANDARD_IA") return "InfrequentAccess";
+  throw s3Errors.invalidStorageClass({ storageClass: JSON.stringify(requestedClass.slice(0, 100)) });
 }
 
-/** The headers of an object in the names of S3. */
+/** Replaces R2 header names with S3 header names. */
 export function s3ObjectHeaders(headers: Headers, object: R2Object): Headers {
   headers.delete("cf-r2-storage-class");
   headers.set("x-amz-storage-class", s3StorageClass(object.storageClass));
   return headers;
 }
 
-const REFUSED = [
+const UNSUPPORTED_HEADERS = [
   "x-amz-tagging",
   "x-amz-website-redirect-location",
   "x-amz-object-lock-mode",
@@ -40,43 +40,46 @@ const REFUSED = [
   "x-amz-write-offset-bytes",
   "x-amz-mfa",
 ];
-/** Values that name the behaviour that objects have anyway. */
-const ACCEPTED: Record<string, readonly string[]> = {
+/** Accepted values: they request behaviour that every object has. */
+const ACCEPTED_HEADER_VALUES: Record<string, readonly string[]> = {
   "x-amz-acl": ["private", "bucket-owner-full-control"],
   "x-amz-server-side-encryption": ["AES256"],
   "x-amz-bucket-object-lock-enabled": ["false"],
 };
 
-/** Rejects headers that would otherwise silently have no effect. Throws headerNotImplemented. */
+/** Rejects headers that would otherwise be silently ignored. Throws headerNotImplemented. */
 export function checkHeaders(headers: Headers): void {
   const refuse = (header: string, value: string) =>
     s3Errors.headerNotImplemented({ header, value: value.slice(0, 100) });
-  for (const header of REFUSED) {
+  for (const header of UNSUPPORTED_HEADERS) {
     const value = headers.get(header);
     if (value !== null) throw refuse(header, value);
   }
-  for (const [header, values] of Object.entries(ACCEPTED)) {
+  for (const [header, values] of Object.entries(ACCEPTED_HEADER_VALUES)) {
     const value = headers.get(header);
     if (value !== null && !values.includes(value)) throw refuse(header, value);
   }
 }
 
-/** The metadata that an upload sets. `aws-chunked` describes the request, not the object. */
+/**
+ * The metadata that an upload sets. The encoding `aws-chunked` is removed: it applies to the request, not to the
+ * object.
+ */
 export function s3MetadataOf(headers: Headers): ReturnType<typeof metadataFromHeaders> {
   const { httpMetadata, customMetadata } = metadataFromHeaders(headers);
-  const { contentEncoding, ...others } = httpMetadata;
+  const { contentEncoding, ...otherMetadata } = httpMetadata;
   const encodings = contentEncoding
     ?.split(",")
     .map((word) => word.trim())
     .filter((word) => word !== "" && word.toLowerCase() !== "aws-chunked");
   return {
     customMetadata,
-    httpMetadata: { ...others, ...(encodings?.length ? { contentEncoding: encodings.join(", ") } : {}) },
+    httpMetadata: { ...otherMetadata, ...(encodings?.length ? { contentEncoding: encodings.join(", ") } : {}) },
   };
 }
 
-/** A whole number in the query. Throws invalidArgument. */
-export function numberOf(
+/** An integer query parameter. Throws invalidArgument. */
+export function integerParameter(
   query: ReadonlyMap<string, string>,
   name: string,
   { min, max }: { min: number; max: number },

@@ -5,22 +5,22 @@ import { decodeQuery } from "../../protocol/aws-sigv4/index.ts";
 import { isStoreError } from "../../store/index.ts";
 import { r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
 import { corsHeaders, preflightHeaders } from "../bucket-settings/index.ts";
-import { s3Address, s3Host, type S3Address, type S3Endpoints } from "./address.ts";
+import { parseS3Address, parseS3Host, type S3Address, type S3Endpoints } from "./address.ts";
 import { createS3Authenticator, type FindS3Key } from "./authenticate.ts";
-import { bucketOf, type S3Answer, type S3Call, type S3Deps } from "./call.ts";
+import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "./request-context.ts";
 import { s3ErrorOf, s3Errors } from "./errors.ts";
 import { operationOf } from "./operations/index.ts";
 import { s3Body } from "./payload.ts";
 import { errorDocument } from "./xml.ts";
 
-interface S3HttpOptions extends S3Deps {
+interface S3HttpHandlerOptions extends S3Deps {
   findKey: FindS3Key;
   endpoints: S3Endpoints;
-  /** The client's address, which a token may be limited to. */
+  /** The IP address of the client. A token can be restricted to certain addresses. */
   clientIp(request: IncomingMessage): string | undefined;
   /**
-   * Rejects changes by pages that no CORS rule allows, even if they are signed: in development every page knows the key.
-   * Default false.
+   * Rejects write requests from web pages that no CORS rule allows, even if they are signed: in development, every page
+   * knows the key. Default false.
    */
   pagesNeedCors?: boolean;
   clock: Clock;
@@ -28,15 +28,15 @@ interface S3HttpOptions extends S3Deps {
   log: Log;
 }
 
-interface S3Http {
-  /** True if requests to this lower-case host name, without a port, belong to the S3 API whatever their path. */
+interface S3HttpHandler {
+  /** True if all requests to this host name (lower case, without a port) belong to the S3 API. */
   hasHost(host: string): boolean;
-  /** For requests to these hosts, or with the prefix of the endpoints. */
+  /** Handles a request to one of these hosts, or with the path prefix of the endpoints. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 /** The S3 API of R2 buckets. */
-export function createS3Http({
+export function createS3HttpHandler({
   findKey,
   endpoints,
   clientIp,
@@ -44,52 +44,56 @@ export function createS3Http({
   ids,
   log,
   ...deps
-}: S3HttpOptions): S3Http {
+}: S3HttpHandlerOptions): S3HttpHandler {
   const authenticate = createS3Authenticator({ findKey, clock: deps.clock });
 
-  async function respond(request: IncomingMessage, address: S3Address, target: Target): Promise<S3Answer> {
+  async function respond(request: IncomingMessage, address: S3Address, target: RequestTarget): Promise<S3Response> {
     const method = request.method!;
-    const { path, headers, query: text } = target;
-    let pairs: [string, string][];
+    const { path, headers, query: queryText } = target;
+    let queryPairs: [string, string][];
     try {
-      pairs = decodeQuery(text);
+      queryPairs = decodeQuery(queryText);
     } catch (err) {
       throw s3Errors.invalidUri({}, { cause: err });
     }
     const ip = clientIp(request);
-    const { accessKeyId, key, payload } = await authenticate({ method, path, query: pairs, headers, ip });
-    const query = new Map(pairs);
+    const { accessKeyId, key, payload } = await authenticate({ method, path, query: queryPairs, headers, ip });
+    const query = new Map(queryPairs);
     const fetchHeaders = new Headers(Object.entries(headers));
     const operation = operationOf(method, address, query, fetchHeaders);
     const { account = "" } = address;
 
-    /** The permission for the account, or for the objects of one bucket. */
-    const allows = (allowed: typeof key, access: "Read" | "Write", of?: Pick<R2Bucket, "name" | "jurisdiction">) =>
-      of === undefined
-        ? allowed.allows(`Workers R2 Storage ${access}`, { account })
-        : allowed.allows(`Workers R2 Storage Bucket Item ${access}`, {
+    /** True if the key has the permission for the objects of the bucket, or without a bucket, for the account. */
+    const allows = (
+      accessKey: typeof key,
+      access: "Read" | "Write",
+      targetBucket?: Pick<R2Bucket, "name" | "jurisdiction">,
+    ) =>
+      targetBucket === undefined
+        ? accessKey.allows(`Workers R2 Storage ${access}`, { account })
+        : accessKey.allows(`Workers R2 Storage Bucket Item ${access}`, {
             account,
-            bucket: of.name,
-            jurisdiction: of.jurisdiction,
+            bucket: targetBucket.name,
+            jurisdiction: targetBucket.jurisdiction,
           });
-    const require = (...[allowed, access, of]: Parameters<typeof allows>) => {
-      if (!allows(allowed, access, of))
+    const require = (...[accessKey, access, targetBucket]: Parameters<typeof allows>) => {
+      if (!allows(accessKey, access, targetBucket))
         throw s3Errors.accessDenied({ why: `the token needs the permission Workers R2 Storage ${access}` });
     };
     const name = address.bucket;
     const bucket = name === undefined ? undefined : await bucketOf({ account, address }, deps, name);
-    const scope = operation.of === "objects" ? bucket : undefined;
-    // A key for some buckets only must not reveal which other ones exist.
+    const scope = operation.scope === "objects" ? bucket : undefined;
+    // A key that is limited to some buckets must not reveal which other buckets exist.
     if (name !== undefined) require(key, operation.access, scope);
     // The token may be revoked while a slow body is still arriving.
-    const whole = request.complete;
+    const isComplete = request.complete;
     const confirm = async () => {
-      if (whole) return;
-      const now = await findKey(accessKeyId, ip);
-      if (now === undefined) throw s3Errors.unauthorized({ why: "the API token was revoked during the upload" });
-      if (name !== undefined) require(now, operation.access, scope);
+      if (isComplete) return;
+      const currentKey = await findKey(accessKeyId, ip);
+      if (currentKey === undefined) throw s3Errors.unauthorized({ why: "the API token was revoked during the upload" });
+      if (name !== undefined) require(currentKey, operation.access, scope);
     };
-    const call: S3Call = {
+    const context: S3RequestContext = {
       method,
       address,
       account,
@@ -97,52 +101,56 @@ export function createS3Http({
       headers: fetchHeaders,
       resource: path,
       body: () => s3Body(request, headers, payload, confirm),
-      require: (access, of) => require(key, access, of),
-      may: (access, of) => allows(key, access, of),
+      requirePermission: (access, targetBucket) => require(key, access, targetBucket),
+      hasPermission: (access, targetBucket) => allows(key, access, targetBucket),
     };
-    if ("run" in operation) return operation.run(call, deps);
+    if ("run" in operation) return operation.run(context, deps);
     if (bucket === undefined) throw r2Errors.noSuchBucket();
-    return operation.inBucket(call, deps, bucket);
+    return operation.inBucket(context, deps, bucket);
   }
 
-  /** The CORS policy of the bucket; undefined without a bucket or a policy. */
-  async function policyOf({ account = "", bucket, jurisdiction }: S3Address) {
+  /** The CORS policy of the bucket. Undefined if the address has no bucket, or the bucket no policy. */
+  async function corsPolicyOf({ account = "", bucket, jurisdiction }: S3Address) {
     if (bucket === undefined) return undefined;
-    const found = await bucketOf({ account, address: { account, bucket, jurisdiction, key: undefined } }, deps, bucket);
-    return found && (await deps.settings.of(found.id)).cors;
+    const s3Bucket = await bucketOf(
+      { account, address: { account, bucket, jurisdiction, key: undefined } },
+      deps,
+      bucket,
+    );
+    return s3Bucket && (await deps.settings.get(s3Bucket.id)).cors;
   }
 
-  async function preflight(address: S3Address, headers: Target["headers"]): Promise<S3Answer> {
-    const granted = preflightHeaders((await policyOf(address)) ?? [], {
+  async function preflight(address: S3Address, headers: RequestTarget["headers"]): Promise<S3Response> {
+    const allowedHeaders = preflightHeaders((await corsPolicyOf(address)) ?? [], {
       origin: headers.origin,
       method: headers["access-control-request-method"],
       headers: headers["access-control-request-headers"],
     });
-    if (granted === undefined) throw s3Errors.corsForbidden();
-    return { status: 204, headers: granted };
+    if (allowedHeaders === undefined) throw s3Errors.corsForbidden();
+    return { status: 204, headers: allowedHeaders };
   }
 
-  async function answerTo(request: IncomingMessage, target: Target, requestId: string): Promise<S3Answer> {
+  async function responseTo(request: IncomingMessage, target: RequestTarget, requestId: string): Promise<S3Response> {
     const { path, headers } = target;
     let cors: Record<string, string> = {};
     try {
-      const address = s3Address(target.host, path, endpoints);
+      const address = parseS3Address(target.host, path, endpoints);
       if (request.method === "OPTIONS") return await preflight(address, headers);
       if (headers.origin !== undefined)
-        cors = corsHeaders(await policyOf(address), { origin: headers.origin, method: request.method! });
-      const reads = request.method === "GET" || request.method === "HEAD";
-      if (pagesNeedCors && headers.origin !== undefined && !reads && !("access-control-allow-origin" in cors))
+        cors = corsHeaders(await corsPolicyOf(address), { origin: headers.origin, method: request.method! });
+      const isRead = request.method === "GET" || request.method === "HEAD";
+      if (pagesNeedCors && headers.origin !== undefined && !isRead && !("access-control-allow-origin" in cors))
         throw s3Errors.corsForbidden();
       return withHeaders(await respond(request, address, target), cors);
     } catch (err) {
       if (request.socket.destroyed) throw err;
-      const known = s3ErrorOf(err) ?? internalError(err, requestId);
+      const s3Error = s3ErrorOf(err) ?? internalError(err, requestId);
       return withHeaders(
         {
-          status: known.status,
+          status: s3Error.status,
           body: errorDocument([
-            ["Code", known.code],
-            ["Message", known.message],
+            ["Code", s3Error.code],
+            ["Message", s3Error.message],
             ["Resource", path],
             ["RequestId", requestId],
           ]),
@@ -154,25 +162,25 @@ export function createS3Http({
 
   function internalError(err: unknown, request: string) {
     log.error({ err, request }, "s3: request failed");
-    const busy = isStoreError(err) && [503, 507].includes(err.entry.http);
-    return s3ErrorOf(busy ? s3Errors.unavailable() : s3Errors.internal())!;
+    const isBusy = isStoreError(err) && [503, 507].includes(err.entry.http);
+    return s3ErrorOf(isBusy ? s3Errors.unavailable() : s3Errors.internal())!;
   }
 
   return {
-    hasHost: (host) => s3Host(host, endpoints.domain) !== undefined,
+    hasHost: (host) => parseS3Host(host, endpoints.domain) !== undefined,
     async handle(request, response) {
       const requestId = ids.hex();
       try {
-        const { status, headers, body } = await answerTo(request, targetOf(request), requestId);
-        const sent = new Headers(headers);
-        sent.set("x-amz-request-id", requestId);
+        const { status, headers, body } = await responseTo(request, requestTargetOf(request), requestId);
+        const responseHeaders = new Headers(headers);
+        responseHeaders.set("x-amz-request-id", requestId);
         if (typeof body === "string") {
-          sent.set("content-type", "application/xml");
-          sent.set("content-length", String(Buffer.byteLength(body)));
-        } else if (body === undefined && !sent.has("content-length") && status !== 204 && status !== 304) {
-          sent.set("content-length", "0");
+          responseHeaders.set("content-type", "application/xml");
+          responseHeaders.set("content-length", String(Buffer.byteLength(body)));
+        } else if (body === undefined && !responseHeaders.has("content-length") && status !== 204 && status !== 304) {
+          responseHeaders.set("content-length", "0");
         }
-        response.writeHead(status, Object.fromEntries(sent));
+        response.writeHead(status, Object.fromEntries(responseHeaders));
         if (typeof body === "object") await pipeline(body, response);
         else response.end(request.method === "HEAD" ? undefined : body);
       } catch (err) {
@@ -187,22 +195,22 @@ export function createS3Http({
   };
 }
 
-/** The parts of a request that are signed. */
-interface Target {
-  /** Lower case, without the port. */
+/** The signed parts of a request, except its method and body. */
+interface RequestTarget {
+  /** Lower-case host name without the port. */
   host: string;
   path: string;
   query: string;
   headers: Record<string, string>;
 }
 
-function targetOf({ url = "/", rawHeaders }: IncomingMessage): Target {
+function requestTargetOf({ url = "/", rawHeaders }: IncomingMessage): RequestTarget {
   const end = url.indexOf("?");
   const headers: Record<string, string> = {};
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     const value = rawHeaders[i + 1]!;
-    // Node would join some of them differently.
+    // Node would join some repeated headers differently.
     headers[name] = Object.hasOwn(headers, name) ? `${headers[name]},${value}` : value;
   }
   return {
@@ -213,8 +221,8 @@ function targetOf({ url = "/", rawHeaders }: IncomingMessage): Target {
   };
 }
 
-function withHeaders(answer: S3Answer, more: Record<string, string>): S3Answer {
-  const headers = new Headers(answer.headers);
-  for (const [name, value] of Object.entries(more)) headers.set(name, value);
-  return { ...answer, headers };
+function withHeaders(response: S3Response, extraHeaders: Record<string, string>): S3Response {
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(extraHeaders)) headers.set(name, value);
+  return { ...response, headers };
 }

@@ -1,9 +1,9 @@
 import { r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
-import type { S3BucketList } from "./call.ts";
+import type { S3BucketList } from "./request-context.ts";
 
 /**
- * The buckets of `reelpost dev`: every name is a bucket, as for the bindings of its workers. `names` are those that the
- * workers use.
+ * The buckets of `reelpost dev`: a bucket exists for every valid name, as for the bindings of workers. `names` returns
+ * the buckets that the workers use.
  */
 export function createLocalBucketList(names: () => readonly string[]): S3BucketList {
   const bucketOf = (name: string): R2Bucket => ({
@@ -14,7 +14,7 @@ export function createLocalBucketList(names: () => readonly string[]): S3BucketL
     jurisdiction: "default",
   });
   return {
-    get: async (_, name) => (isName(name) ? bucketOf(name) : undefined),
+    get: async (_, name) => (isBucketName(name) ? bucketOf(name) : undefined),
     list: async (_, { contains = "" } = {}) => ({
       buckets: [...new Set(names())]
         .sort()
@@ -22,19 +22,19 @@ export function createLocalBucketList(names: () => readonly string[]): S3BucketL
         .map(bucketOf),
     }),
     async create(_, name) {
-      if (!isName(name)) throw r2Errors.invalidBucketName();
+      if (!isBucketName(name)) throw r2Errors.invalidBucketName();
       return bucketOf(name);
     },
     async delete() {
       throw r2Errors.invalidArgument({
-        problem: "In development, buckets exist without being created and cannot be deleted.",
+        problem: "Buckets cannot be deleted in development: they exist without being created.",
       });
     },
     confirm: async () => {},
   };
 }
 
-/** The only access key of `reelpost dev`: id and secret. */
+/** The access key id and secret of the only access key of `reelpost dev`. */
 export const localS3Key = "local";
 
-const isName = (name: string) => /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/.test(name);
+const isBucketName = (name: string) => /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/.test(name);

@@ -7,7 +7,7 @@ const xml = (text: string, name: string) =>
   [...text.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"))].map(([, value]) => value);
 
 describe("operations of the S3 API", () => {
-  it("keys with spaces, signs and control characters are listed, encoded on request", async (t) => {
+  it("keys with spaces, symbols and control characters are listed, URL-encoded on request", async (t) => {
     const { send, put } = await startS3(t);
     const keys = ["a b+c&d<é>", "x\u0001y", "//z", "ü/%41"];
     for (const key of keys) assert.equal((await put(encodeURIComponent(key), "v")).status, 200, key);
@@ -23,7 +23,7 @@ describe("operations of the S3 API", () => {
     assert.ok(plain.text.includes("a b+c&amp;d&lt;é&gt;") && plain.text.includes("x&#x1;y"), plain.text);
   });
 
-  it("lists pages in both versions of the operation, with prefixes that appear once", async (t) => {
+  it("both list operations return pages in which each common prefix appears once", async (t) => {
     const { send, put } = await startS3(t);
     for (const key of ["a", "b/1", "b/2", "c/1", "d", "e"]) await put(key, key);
     const pages: string[][] = [];
@@ -31,25 +31,25 @@ describe("operations of the S3 API", () => {
     do {
       const { text } = await send({ path: `/bucket?list-type=2&delimiter=%2F&max-keys=2${token}` });
       pages.push([...xml(text, "Key"), ...xml(text.replace(/<Prefix><\/Prefix>/, ""), "Prefix")] as string[]);
-      const [next] = xml(text, "NextContinuationToken");
-      token = next === undefined ? "" : `&continuation-token=${encodeURIComponent(next)}`;
+      const [nextToken] = xml(text, "NextContinuationToken");
+      token = nextToken === undefined ? "" : `&continuation-token=${encodeURIComponent(nextToken)}`;
     } while (token !== "");
     assert.deepEqual(pages, [["a", "b/"], ["d", "c/"], ["e"]]);
 
-    const first: string[][] = [];
+    const pagesByMarker: string[][] = [];
     let marker = "";
     do {
       const { text } = await send({ path: `/bucket?delimiter=%2F&max-keys=2&marker=${encodeURIComponent(marker)}` });
-      first.push([...xml(text, "Key"), ...xml(text.replace(/<Prefix><\/Prefix>/, ""), "Prefix")] as string[]);
+      pagesByMarker.push([...xml(text, "Key"), ...xml(text.replace(/<Prefix><\/Prefix>/, ""), "Prefix")] as string[]);
       marker = xml(text, "NextMarker")[0] ?? "";
     } while (marker !== "");
-    assert.deepEqual(first, pages);
+    assert.deepEqual(pagesByMarker, pages);
     assert.match((await send({ path: "/bucket?list-type=2&max-keys=0" })).text, /<KeyCount>0<\/KeyCount>/);
     assert.equal((await send({ path: "/bucket?list-type=2&max-keys=x" })).code, "InvalidArgument");
     assert.equal((await send({ path: "/bucket?list-type=2&continuation-token=x" })).code, "InvalidArgument");
   });
 
-  it("conditions, ranges and overrides of a GET", async (t) => {
+  it("GET requests support conditions, ranges and response header overrides", async (t) => {
     const { send, put } = await startS3(t);
     const { headers } = await put("a", "0123456789", { "content-type": "text/x", "x-amz-meta-a": "1" });
     const etag = headers.etag!;
@@ -57,15 +57,18 @@ describe("operations of the S3 API", () => {
     const get = (more: Record<string, string>, query = "") => send({ path: `/bucket/a${query}`, headers: more });
     assert.equal((await get({ "if-none-match": etag })).status, 304);
     assert.equal((await get({ "if-match": '"x"' })).code, "PreconditionFailed");
-    const part = await get({ range: "bytes=2-4" });
-    assert.deepEqual([part.status, part.text, part.headers["content-range"]], [206, "234", "bytes 2-4/10"]);
+    const rangeResponse = await get({ range: "bytes=2-4" });
+    assert.deepEqual(
+      [rangeResponse.status, rangeResponse.text, rangeResponse.headers["content-range"]],
+      [206, "234", "bytes 2-4/10"],
+    );
     assert.equal((await get({ range: "bytes=20-" })).code, "InvalidRange");
-    const overridden = await get({}, "?response-content-type=text%2Fy&response-content-disposition=attachment");
+    const overrideResponse = await get({}, "?response-content-type=text%2Fy&response-content-disposition=attachment");
     assert.deepEqual(
       [
-        overridden.headers["content-type"],
-        overridden.headers["content-disposition"],
-        overridden.headers["x-amz-meta-a"],
+        overrideResponse.headers["content-type"],
+        overrideResponse.headers["content-disposition"],
+        overrideResponse.headers["x-amz-meta-a"],
       ],
       ["text/y", "attachment", "1"],
     );
@@ -88,18 +91,18 @@ describe("operations of the S3 API", () => {
       "content-md5": createHash("md5").update("123456789").digest("base64"),
     };
     for (const [header, value] of Object.entries(checks)) {
-      const stored = await put("sum", "123456789", { [header]: value });
-      assert.equal(stored.status, 200, `${header} ${stored.text}`);
-      if (header !== "content-md5") assert.equal(stored.headers[header], value);
+      const putResponse = await put("sum", "123456789", { [header]: value });
+      assert.equal(putResponse.status, 200, `${header} ${putResponse.text}`);
+      if (header !== "content-md5") assert.equal(putResponse.headers[header], value);
       assert.equal((await put("sum", "123456780", { [header]: value })).code, "BadDigest", header);
       assert.equal((await put("sum", "123456789", { [header]: "eA==" })).code, "InvalidDigest", header);
     }
     await put("sum", "123456789", { "x-amz-checksum-sha256": checks["x-amz-checksum-sha256"]! });
-    const read = await send({ path: "/bucket/sum", headers: { "x-amz-checksum-mode": "ENABLED" } });
-    assert.equal(read.headers["x-amz-checksum-sha256"], checks["x-amz-checksum-sha256"]);
+    const readResponse = await send({ path: "/bucket/sum", headers: { "x-amz-checksum-mode": "ENABLED" } });
+    assert.equal(readResponse.headers["x-amz-checksum-sha256"], checks["x-amz-checksum-sha256"]);
   });
 
-  it("features that R2 lacks are rejected, never ignored", async (t) => {
+  it("unsupported features are rejected, not ignored", async (t) => {
     const { send, put } = await startS3(t);
     for (const headers of [
       { "x-amz-acl": "public-read" },
@@ -120,7 +123,7 @@ describe("operations of the S3 API", () => {
     assert.equal((await send({ method: "PATCH", path: "/bucket" })).code, "MethodNotAllowed");
   });
 
-  it("a multipart upload is listed, completed in order, and read by part", async (t) => {
+  it("a multipart upload is listed, completed in part order, and read by part", async (t) => {
     const { send } = await startS3(t);
     const { text } = await send({ method: "POST", path: "/bucket/big?uploads", headers: { "content-type": "text/x" } });
     const [id] = xml(text, "UploadId");
@@ -130,9 +133,9 @@ describe("operations of the S3 API", () => {
       ({ headers }) => headers.etag!,
     );
     assert.deepEqual(xml((await send({ path: "/bucket?uploads" })).text, "UploadId"), [id]);
-    const listed = await send({ path: `/bucket/big?uploadId=${id}&max-parts=2` });
+    const partList = await send({ path: `/bucket/big?uploadId=${id}&max-parts=2` });
     assert.deepEqual(
-      [xml(listed.text, "PartNumber"), xml(listed.text, "NextPartNumberMarker"), xml(listed.text, "IsTruncated")],
+      [xml(partList.text, "PartNumber"), xml(partList.text, "NextPartNumberMarker"), xml(partList.text, "IsTruncated")],
       [["1", "2"], ["2"], ["true"]],
     );
     const complete = (order: number[]) =>
@@ -147,15 +150,18 @@ describe("operations of the S3 API", () => {
           .join("")}</CompleteMultipartUpload>`,
       });
     assert.equal((await complete([2, 1, 3])).code, "InvalidPartOrder");
-    const done = await complete([1, 2, 3]);
-    assert.match(done.text, /<ETag>&quot;[0-9a-f]{32}-3&quot;<\/ETag>/);
-    const second = await send({ path: "/bucket/big?partNumber=2" });
-    assert.deepEqual([second.status, second.text, second.headers["x-amz-mp-parts-count"]], [206, "bbbbbbbbbbbb", "3"]);
+    const completed = await complete([1, 2, 3]);
+    assert.match(completed.text, /<ETag>&quot;[0-9a-f]{32}-3&quot;<\/ETag>/);
+    const secondPart = await send({ path: "/bucket/big?partNumber=2" });
+    assert.deepEqual(
+      [secondPart.status, secondPart.text, secondPart.headers["x-amz-mp-parts-count"]],
+      [206, "bbbbbbbbbbbb", "3"],
+    );
     assert.equal((await send({ path: "/bucket/big?partNumber=4" })).code, "InvalidPartNumber");
     assert.equal((await send({ path: `/bucket/big?uploadId=${id}` })).code, "NoSuchUpload");
   });
 
-  it("documents with an entity definition, or of another kind, are rejected", async (t) => {
+  it("XML documents with an entity definition or an unexpected structure are rejected", async (t) => {
     const { send } = await startS3(t);
     const post = (body: string) => send({ method: "POST", path: "/bucket?delete", body });
     for (const body of [
@@ -171,7 +177,7 @@ describe("operations of the S3 API", () => {
     assert.equal((await post("x".repeat(5 * 1024 * 1024))).code, "EntityTooLarge");
   });
 
-  it("several objects are deleted by keys with escaped characters", async (t) => {
+  it("a multi-object delete accepts keys with escaped characters", async (t) => {
     const { send, put, r2, id } = await startS3(t);
     for (const key of ["a&b", "c d", "e"]) await put(encodeURIComponent(key), "v");
     const { text } = await send({
@@ -186,17 +192,23 @@ describe("operations of the S3 API", () => {
     );
   });
 
-  it("copies an object with its metadata or with new ones, if its conditions hold", async (t) => {
+  it("copies an object with its metadata or with new metadata, if its conditions hold", async (t) => {
     const { send, put } = await startS3(t);
     const { headers } = await put("from", "text", { "content-type": "text/x", "x-amz-meta-a": "1" });
     const copy = (more: Record<string, string>, to = "to") =>
       send({ method: "PUT", path: `/bucket/${to}`, headers: { "x-amz-copy-source": "/bucket/from", ...more } });
     assert.match((await copy({})).text, /<CopyObjectResult /);
-    const kept = await send({ path: "/bucket/to" });
-    assert.deepEqual([kept.text, kept.headers["content-type"], kept.headers["x-amz-meta-a"]], ["text", "text/x", "1"]);
+    const copied = await send({ path: "/bucket/to" });
+    assert.deepEqual(
+      [copied.text, copied.headers["content-type"], copied.headers["x-amz-meta-a"]],
+      ["text", "text/x", "1"],
+    );
     await copy({ "x-amz-metadata-directive": "REPLACE", "content-type": "text/y" });
-    const replaced = await send({ path: "/bucket/to" });
-    assert.deepEqual([replaced.headers["content-type"], replaced.headers["x-amz-meta-a"]], ["text/y", undefined]);
+    const copiedWithNewMetadata = await send({ path: "/bucket/to" });
+    assert.deepEqual(
+      [copiedWithNewMetadata.headers["content-type"], copiedWithNewMetadata.headers["x-amz-meta-a"]],
+      ["text/y", undefined],
+    );
     assert.equal((await copy({ "x-amz-copy-source-if-none-match": headers.etag! })).code, "PreconditionFailed");
     assert.equal((await copy({}, "from")).code, "InvalidRequest");
     assert.equal((await copy({ "x-amz-metadata-directive": "REPLACE" }, "from")).status, 200);
@@ -215,30 +227,42 @@ describe("operations of the S3 API", () => {
       (await send({ path: "/bucket?cors" })).text.includes("<AllowedOrigin>https://*.example.com</AllowedOrigin>"),
     );
     const origin = { origin: "https://app.example.com" };
-    const preflight = (unsigned: Record<string, string>) =>
-      send({ method: "OPTIONS", path: "/bucket/a", anonymous: true, unsigned });
-    const granted = await preflight({
+    const preflight = (unsignedHeaders: Record<string, string>) =>
+      send({ method: "OPTIONS", path: "/bucket/a", anonymous: true, unsignedHeaders });
+    const allowedPreflight = await preflight({
       ...origin,
       "access-control-request-method": "PUT",
       "access-control-request-headers": "x-amz-date, X-Amz-Content-Sha256",
     });
     assert.deepEqual(
-      [granted.status, granted.headers["access-control-allow-origin"], granted.headers["access-control-max-age"]],
+      [
+        allowedPreflight.status,
+        allowedPreflight.headers["access-control-allow-origin"],
+        allowedPreflight.headers["access-control-max-age"],
+      ],
       [204, origin.origin, "60"],
     );
-    for (const wanted of [
+    for (const preflightHeaders of [
       { ...origin, "access-control-request-method": "DELETE" },
       { origin: "https://example.org", "access-control-request-method": "GET" },
       { ...origin, "access-control-request-method": "PUT", "access-control-request-headers": "content-type" },
     ])
-      assert.equal((await preflight(wanted)).code, "AccessForbidden", JSON.stringify(wanted));
-    const read = await send({ path: "/bucket/none", unsigned: origin });
+      assert.equal((await preflight(preflightHeaders)).code, "AccessForbidden", JSON.stringify(preflightHeaders));
+    const readResponse = await send({ path: "/bucket/none", unsignedHeaders: origin });
     assert.deepEqual(
-      [read.code, read.headers["access-control-allow-origin"], read.headers["access-control-expose-headers"]],
+      [
+        readResponse.code,
+        readResponse.headers["access-control-allow-origin"],
+        readResponse.headers["access-control-expose-headers"],
+      ],
       ["NoSuchKey", origin.origin, "ETag"],
     );
-    const stranger = await send({ method: "PUT", path: "/bucket/b", unsigned: { origin: "https://example.org" } });
-    assert.equal(stranger.code, "AccessForbidden");
+    const crossOriginWrite = await send({
+      method: "PUT",
+      path: "/bucket/b",
+      unsignedHeaders: { origin: "https://example.org" },
+    });
+    assert.equal(crossOriginWrite.code, "AccessForbidden");
     assert.equal((await send({ method: "DELETE", path: "/bucket?cors" })).status, 204);
     assert.equal((await preflight({ ...origin, "access-control-request-method": "GET" })).status, 403);
   });
@@ -249,7 +273,7 @@ describe("operations of the S3 API", () => {
     const rules =
       "<LifecycleConfiguration><Rule><ID>old</ID><Filter><Prefix>logs/</Prefix></Filter><Status>Enabled</Status><Expiration><Days>3</Days></Expiration><AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterInitiation></AbortIncompleteMultipartUpload></Rule></LifecycleConfiguration>";
     assert.equal((await send({ method: "PUT", path: "/bucket?lifecycle", body: rules })).status, 200);
-    assert.deepEqual((await settings.of(id)).lifecycle, [
+    assert.deepEqual((await settings.get(id)).lifecycle, [
       {
         id: "old",
         enabled: true,

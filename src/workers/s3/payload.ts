@@ -11,43 +11,45 @@ type Headers = Readonly<Record<string, string | undefined>>;
 export interface S3Body {
   /** Length of the decoded body in bytes; undefined if the client did not announce it. */
   size: number | undefined;
-  /** Yields the decoded bytes; throws at the end if a checksum or signature does not match. Read it once. */
+  /** Yields the decoded bytes; throws at the end if a checksum or signature does not match. Can be read only once. */
   bytes: AsyncIterable<Uint8Array>;
-  /** Checksums that the client announced, in hex, for those that are stored with an object. */
-  stored: { md5?: string; sha1?: string; sha256?: string };
-  /** Response headers with the checksums, once the body has been read. */
-  confirmed(): Record<string, string>;
+  /** Checksums announced by the client that are stored with an object, in hex. */
+  storedChecksums: { md5?: string; sha1?: string; sha256?: string };
+  /** Response headers with the verified checksum, after the body has been read. */
+  checksumHeaders(): Record<string, string>;
 }
 
-/** `confirm` runs after the last byte and before the end, and throws if the key was revoked in the meantime. */
+/**
+ * `confirm` runs after the last byte and before the iterator ends. It throws if the key was revoked in the meantime.
+ */
 export function s3Body(
   request: IncomingMessage,
   headers: Headers,
   payload: Payload,
   confirm: () => Promise<void>,
 ): S3Body {
-  const checks = announcedChecks(headers);
+  const checks = readChecks(headers);
   const trailers: Record<string, string> = {};
-  const raw = sentBytes(request);
-  const decoded =
+  const rawBytes = requestBytes(request);
+  const decodedBytes =
     payload.kind === "chunked"
-      ? decodeChunks(raw, {
+      ? decodeChunks(rawBytes, {
           trailer: payload.trailer,
           ...(payload.signing && { signing: payload.signing }),
-          onTrailer: (sent) => void Object.assign(trailers, sent),
+          onTrailer: (sentTrailers) => void Object.assign(trailers, sentTrailers),
         })
-      : raw;
+      : rawBytes;
   const length = payload.kind === "chunked" ? headers["x-amz-decoded-content-length"] : headers["content-length"];
   const size = length !== undefined && /^\d{1,16}$/.test(length) ? Number(length) : undefined;
 
-  async function* verified(): AsyncGenerator<Uint8Array> {
+  async function* verifiedBytes(): AsyncGenerator<Uint8Array> {
     const sha256 = payload.kind === "hashed" ? createHash("sha256") : undefined;
     const md5 = checks.md5 === undefined ? undefined : createHash("md5");
     try {
-      for await (const bytes of decoded) {
+      for await (const bytes of decodedBytes) {
         sha256?.update(bytes);
         md5?.update(bytes);
-        checks.running?.update(bytes);
+        checks.runningChecksum?.update(bytes);
         yield bytes;
       }
     } catch (err) {
@@ -58,65 +60,67 @@ export function s3Body(
     }
     if (payload.kind === "hashed" && sha256!.digest("hex") !== payload.sha256) throw s3Errors.contentDiffers();
     if (md5 && md5.digest("base64") !== checks.md5) throw s3Errors.badDigest({ algorithm: "Content-MD5" });
-    checkChecksum(checks, trailers);
+    verifyChecksum(checks, trailers);
     await confirm();
   }
 
-  const sha = checks.algorithm === "sha1" || checks.algorithm === "sha256" ? checks.algorithm : undefined;
+  const storedAlgorithm = checks.algorithm === "sha1" || checks.algorithm === "sha256" ? checks.algorithm : undefined;
   return {
     size,
-    bytes: verified(),
-    stored: {
-      ...(checks.md5 !== undefined && { md5: hexOf(checks.md5) }),
-      ...(sha && checks.value !== undefined && { [sha]: hexOf(checks.value) }),
+    bytes: verifiedBytes(),
+    storedChecksums: {
+      ...(checks.md5 !== undefined && { md5: base64ToHex(checks.md5) }),
+      ...(storedAlgorithm &&
+        checks.announcedValue !== undefined && { [storedAlgorithm]: base64ToHex(checks.announcedValue) }),
     },
-    confirmed: () =>
-      checks.algorithm === undefined || checks.actual === undefined
+    checksumHeaders: () =>
+      checks.algorithm === undefined || checks.computedValue === undefined
         ? {}
-        : { [`x-amz-checksum-${checks.algorithm}`]: checks.actual },
+        : { [`x-amz-checksum-${checks.algorithm}`]: checks.computedValue },
   };
 }
 
-interface Checks {
+interface BodyChecks {
   /** Base64. */
   md5: string | undefined;
   algorithm: S3Checksum | undefined;
-  /** From a header; a trailer arrives after the body. */
-  value: string | undefined;
-  running: Checksum | undefined;
+  /** Value from a header; a value in a trailer arrives after the body. */
+  announcedValue: string | undefined;
+  runningChecksum: Checksum | undefined;
   /** Set at the end of the body. */
-  actual?: string;
+  computedValue?: string;
 }
 
-/** At most one checksum besides Content-MD5, as in S3. */
-function announcedChecks(headers: Headers): Checks {
+/** Reads the announced checksums: as in S3, at most one in addition to Content-MD5. */
+function readChecks(headers: Headers): BodyChecks {
   const md5 = headers["content-md5"];
   if (md5 !== undefined && !isBase64(md5, 16)) throw s3Errors.invalidDigest({ header: "Content-MD5" });
-  const sent = Object.keys(headers).flatMap((name) => {
+  const announcedAlgorithms = Object.keys(headers).flatMap((name) => {
     const algorithm = /^x-amz-checksum-(.*)$/.exec(name)?.[1];
     return algorithm !== undefined && isS3Checksum(algorithm) ? [algorithm] : [];
   });
   const trailer = (headers["x-amz-trailer"] ?? "").trim().toLowerCase();
-  const announced = /^x-amz-checksum-(.*)$/.exec(trailer)?.[1];
-  if (announced !== undefined && isS3Checksum(announced)) sent.push(announced);
-  if (sent.length > 1)
+  const trailerAlgorithm = /^x-amz-checksum-(.*)$/.exec(trailer)?.[1];
+  if (trailerAlgorithm !== undefined && isS3Checksum(trailerAlgorithm)) announcedAlgorithms.push(trailerAlgorithm);
+  if (announcedAlgorithms.length > 1)
     throw s3Errors.invalidRequest({
       problem: "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
     });
-  const [algorithm] = sent;
-  if (algorithm === undefined) return { md5, algorithm, value: undefined, running: undefined };
+  const [algorithm] = announcedAlgorithms;
+  if (algorithm === undefined) return { md5, algorithm, announcedValue: undefined, runningChecksum: undefined };
   const header = `x-amz-checksum-${algorithm}`;
-  const value = headers[header];
-  if (value !== undefined && !isBase64(value, CHECKSUM_BYTES[algorithm])) throw s3Errors.invalidDigest({ header });
-  return { md5, algorithm, value, running: createChecksum(algorithm) };
+  const announcedValue = headers[header];
+  if (announcedValue !== undefined && !isBase64(announcedValue, CHECKSUM_BYTES[algorithm]))
+    throw s3Errors.invalidDigest({ header });
+  return { md5, algorithm, announcedValue, runningChecksum: createChecksum(algorithm) };
 }
 
-function checkChecksum(checks: Checks, trailers: Record<string, string>): void {
-  const { algorithm, value, running } = checks;
-  if (algorithm === undefined || running === undefined) return;
-  const expected = value ?? trailers[`x-amz-checksum-${algorithm}`];
-  checks.actual = running.digest();
-  if (expected === undefined || expected !== checks.actual)
+function verifyChecksum(checks: BodyChecks, trailers: Record<string, string>): void {
+  const { algorithm, announcedValue, runningChecksum } = checks;
+  if (algorithm === undefined || runningChecksum === undefined) return;
+  const expected = announcedValue ?? trailers[`x-amz-checksum-${algorithm}`];
+  checks.computedValue = runningChecksum.digest();
+  if (expected === undefined || expected !== checks.computedValue)
     throw s3Errors.badDigest({ algorithm: algorithm.toUpperCase() });
 }
 
@@ -124,25 +128,28 @@ const isBase64 = (text: string, bytes: number) => {
   const decoded = Buffer.from(text, "base64");
   return decoded.length === bytes && decoded.toString("base64") === text;
 };
-const hexOf = (base64: string) => Buffer.from(base64, "base64").toString("hex");
+const base64ToHex = (base64: string) => Buffer.from(base64, "base64").toString("hex");
 
-/** The body as it arrives. It has no return(): leaving it early would destroy the request and its connection. */
-function sentBytes(request: IncomingMessage): AsyncIterable<Uint8Array> {
+/**
+ * The bytes of the body as they arrive. The iterator has no return(): ending it early would destroy the request and its
+ * connection.
+ */
+function requestBytes(request: IncomingMessage): AsyncIterable<Uint8Array> {
   const chunks = (request as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   return {
     [Symbol.asyncIterator]: () => ({ next: () => chunks.next() as Promise<IteratorResult<Uint8Array, undefined>> }),
   };
 }
 
-/** Reads a small body. Throws xmlTooLarge, and the errors of the body. */
-export async function collectBody({ bytes, size }: S3Body, limit: number): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let total = 0;
-  if ((size ?? 0) > limit) throw s3Errors.xmlTooLarge({ limit });
-  for await (const piece of bytes) {
-    total += piece.length;
-    if (total > limit) throw s3Errors.xmlTooLarge({ limit });
-    pieces.push(piece);
+/** Reads a small body into memory. Throws xmlTooLarge and the errors of reading the body. */
+export async function collectBody({ bytes, size }: S3Body, maxBytes: number): Promise<Buffer> {
+  const buffers: Uint8Array[] = [];
+  let totalBytes = 0;
+  if ((size ?? 0) > maxBytes) throw s3Errors.xmlTooLarge({ limit: maxBytes });
+  for await (const buffer of bytes) {
+    totalBytes += buffer.length;
+    if (totalBytes > maxBytes) throw s3Errors.xmlTooLarge({ limit: maxBytes });
+    buffers.push(buffer);
   }
-  return Buffer.concat(pieces);
+  return Buffer.concat(buffers);
 }

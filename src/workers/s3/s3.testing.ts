@@ -17,14 +17,14 @@ import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
 import { createR2Service, r2Migrations } from "../bindings/r2/index.ts";
 import { bucketSettingsMigrations, createBucketSettings } from "../bucket-settings/index.ts";
 import type { S3Key } from "./authenticate.ts";
-import { createS3Http } from "./http.ts";
+import { createS3HttpHandler } from "./http.ts";
 
 export const ACCOUNT = "a".repeat(32);
 export const DOMAIN = "r2.test";
 
-export interface Sent {
+export interface TestRequest {
   method?: string;
-  /** Below the endpoint: `/bucket/key?query`. */
+  /** Path under the endpoint: `/bucket/key?query`. */
   path: string;
   headers?: Record<string, string>;
   body?: string | Uint8Array;
@@ -32,19 +32,19 @@ export interface Sent {
   accessKeyId?: string;
   /** Value of x-amz-content-sha256. Default: the hash of the body. */
   payloadHash?: string;
-  /** Epoch milliseconds. Default: the clock. */
-  at?: number;
-  /** Signs the request with a presigned URL that is valid for these seconds. */
+  /** Time of the signature in epoch milliseconds. Default: the time of the test clock. */
+  signedAt?: number;
+  /** Sends a presigned URL that is valid for this number of seconds. */
   expires?: number;
   /** Headers that are sent but not signed. */
-  unsigned?: Record<string, string>;
-  /** Sends no signature at all. */
+  unsignedHeaders?: Record<string, string>;
+  /** Sends no signature. */
   anonymous?: boolean;
   service?: string;
   host?: string;
 }
 
-interface Answered {
+interface TestResponse {
   status: number;
   headers: IncomingMessage["headers"];
   text: string;
@@ -52,7 +52,7 @@ interface Answered {
   code: string | undefined;
 }
 
-/** The S3 API over HTTP on SQLite, with keys that the test adds. */
+/** Starts the S3 API over HTTP on SQLite. Tests can add access keys. */
 export async function startS3(t: TestContext, { pagesNeedCors = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "s3-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -64,10 +64,10 @@ export async function startS3(t: TestContext, { pagesNeedCors = false } = {}) {
     objects: await openFsObjects({ folder: join(folder, "objects") }),
     clock,
     limits: { minimumPartBytes: 10 },
-    onRemoved: settings.remove,
+    onRemoved: settings.removeBucket,
   });
   const keys = new Map<string, S3Key>([["key", { secret: "secret", allows: () => true }]]);
-  const s3 = createS3Http({
+  const s3 = createS3HttpHandler({
     ...r2,
     settings,
     findKey: async (id) => keys.get(id),
@@ -88,22 +88,22 @@ export async function startS3(t: TestContext, { pagesNeedCors = false } = {}) {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function send(sent: Sent): Promise<Answered> {
-    const host = sent.host ?? `127.0.0.1:${port}`;
-    const path = sent.host === undefined ? `/s3/${ACCOUNT}${sent.path}` : sent.path;
-    const { target, headers } = sign({ ...sent, path, host, at: sent.at ?? clock.now() });
-    const call = httpRequest({
+  async function send(testRequest: TestRequest): Promise<TestResponse> {
+    const host = testRequest.host ?? `127.0.0.1:${port}`;
+    const path = testRequest.host === undefined ? `/s3/${ACCOUNT}${testRequest.path}` : testRequest.path;
+    const { target, headers } = sign({ ...testRequest, path, host, signedAt: testRequest.signedAt ?? clock.now() });
+    const clientRequest = httpRequest({
       host: "127.0.0.1",
       port,
-      method: sent.method ?? "GET",
+      method: testRequest.method ?? "GET",
       path: target,
       headers,
       agent: false,
     });
     // The server may respond, and close the connection, before it has read the body.
-    call.on("error", () => {});
-    call.end(sent.body);
-    const [response] = (await once(call, "response")) as [IncomingMessage];
+    clientRequest.on("error", () => {});
+    clientRequest.end(testRequest.body);
+    const [response] = (await once(clientRequest, "response")) as [IncomingMessage];
     const text = Buffer.concat((await response.toArray()) as Buffer[]).toString();
     return {
       status: response.statusCode!,
@@ -119,55 +119,55 @@ export async function startS3(t: TestContext, { pagesNeedCors = false } = {}) {
   return { send, put, keys, clock, settings, r2, port, id: (await r2.bucketList.get(ACCOUNT, "bucket"))!.id };
 }
 
-/** The target and the headers of a signed request. */
+/** Signs a request, and returns its target and headers. */
 export function sign({
   method = "GET",
-  path: full,
-  headers: given = {},
+  path: pathAndQuery,
+  headers: givenHeaders = {},
   body = "",
   secret = "secret",
   accessKeyId = "key",
   payloadHash,
-  at = 0,
+  signedAt = 0,
   expires,
-  unsigned = {},
+  unsignedHeaders = {},
   anonymous = false,
   service = "s3",
   host = "",
-}: Sent): { target: string; headers: Record<string, string> } {
-  const time = `${new Date(at).toISOString().replace(/[-:]/g, "").slice(0, 15)}Z`;
+}: TestRequest): { target: string; headers: Record<string, string> } {
+  const time = `${new Date(signedAt).toISOString().replace(/[-:]/g, "").slice(0, 15)}Z`;
   const scope: Scope = { day: time.slice(0, 8), region: "auto", service };
   const length = { "content-length": String(Buffer.byteLength(body)) };
   const credential = `${accessKeyId}/${scope.day}/auto/${service}/aws4_request`;
-  const [path = "/", query = ""] = full.split("?", 2);
-  if (anonymous) return { target: full, headers: { host, ...given, ...length, ...unsigned } };
+  const [path = "/", query = ""] = pathAndQuery.split("?", 2);
+  if (anonymous) return { target: pathAndQuery, headers: { host, ...givenHeaders, ...length, ...unsignedHeaders } };
   const key = signingKey(secret, scope);
   if (expires !== undefined) {
-    const names = ["host", ...Object.keys(given)].sort();
+    const names = ["host", ...Object.keys(givenHeaders)].sort();
     const parameters = `X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${encodeURIComponent(credential)}&X-Amz-Date=${time}&X-Amz-Expires=${expires}&X-Amz-SignedHeaders=${encodeURIComponent(names.join(";"))}`;
-    const all = query === "" ? parameters : `${query}&${parameters}`;
+    const fullQuery = query === "" ? parameters : `${query}&${parameters}`;
     const canonical = canonicalRequest(
-      { method, path, query: decodeQuery(all), headers: { host, ...given } },
+      { method, path, query: decodeQuery(fullQuery), headers: { host, ...givenHeaders } },
       names,
       payloadHash ?? "UNSIGNED-PAYLOAD",
     );
     const signature = signRequest(key, canonical, time, scope);
     return {
-      target: `${path}?${all}&X-Amz-Signature=${signature}`,
-      headers: { host, ...given, ...length, ...unsigned },
+      target: `${path}?${fullQuery}&X-Amz-Signature=${signature}`,
+      headers: { host, ...givenHeaders, ...length, ...unsignedHeaders },
     };
   }
   const hash = payloadHash ?? sha256Hex(Buffer.from(body));
-  const headers: Record<string, string> = { ...given, host, "x-amz-content-sha256": hash, "x-amz-date": time };
+  const headers: Record<string, string> = { ...givenHeaders, host, "x-amz-content-sha256": hash, "x-amz-date": time };
   const names = Object.keys(headers).sort();
   const canonical = canonicalRequest({ method, path, query: decodeQuery(query), headers }, names, hash);
   const signature = signRequest(key, canonical, time, scope);
   return {
-    target: full,
+    target: pathAndQuery,
     headers: {
       ...headers,
       ...length,
-      ...unsigned,
+      ...unsignedHeaders,
       authorization: `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=${names.join(";")}, Signature=${signature}`,
     },
   };

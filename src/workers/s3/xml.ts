@@ -3,13 +3,13 @@ import { s3Errors } from "./errors.ts";
 
 const NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/** Name, and text or children. Undefined children are omitted. */
+/** The name of an element, and its text or children. Undefined children are omitted. */
 export type Element = readonly [name: string, content: string | number | boolean | readonly (Element | undefined)[]];
 
 export const xmlDocument = (root: string, children: readonly (Element | undefined)[]): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="${NAMESPACE}">${children.map(write).join("")}</${root}>`;
 
-/** Errors have no namespace. */
+/** An error document, which has no namespace. */
 export const errorDocument = (children: readonly (Element | undefined)[]): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<Error>${children.map(write).join("")}</Error>`;
 
@@ -20,28 +20,28 @@ function write(element: Element | undefined): string {
   return `<${name}>${inner}</${name}>`;
 }
 
-/** Control characters become references, as in S3, although XML 1.0 parsers may reject some of them. */
+/** Writes control characters as character references, as S3 does, although XML 1.0 parsers may reject some of them. */
 const escape = (text: string) =>
   text.replace(
     // oxlint-disable-next-line no-control-regex
     /[&<>"'\0-\x1f\x7f]/g,
-    (character) => ENTITIES[character] ?? `&#x${character.charCodeAt(0).toString(16)};`,
+    (character) => ESCAPES[character] ?? `&#x${character.charCodeAt(0).toString(16)};`,
   );
-const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
+const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
 
 const parser = new XMLParser({
   ignoreAttributes: true,
   removeNSPrefix: true,
   parseTagValue: false,
-  // Spaces belong to keys.
+  // Keys can contain leading and trailing spaces.
   trimValues: false,
-  // References are decoded below, including numeric ones; a document type definition is rejected.
+  // Character references are decoded below, including numeric ones; a document type definition is rejected.
   processEntities: false,
   isArray: () => true,
   stopNodes: [],
 });
 
-/** A parsed element: every child is a list. */
+/** A parsed element. */
 export interface XmlNode {
   /** The text of the first child with this name. */
   text(name: string): string | undefined;
@@ -54,39 +54,40 @@ export interface XmlNode {
 
 /** Throws malformedXml. */
 export function parseXml(bytes: Uint8Array, root: string): XmlNode {
-  const text = Buffer.from(bytes).toString();
+  const xmlText = Buffer.from(bytes).toString();
   const malformed = (why: string) => s3Errors.malformedXml({ why });
-  if (text.includes("<!DOCTYPE") || text.includes("<!ENTITY")) throw malformed("it has a document type definition");
+  if (xmlText.includes("<!DOCTYPE") || xmlText.includes("<!ENTITY"))
+    throw malformed("it has a document type definition");
   let parsed: Record<string, unknown>;
   try {
-    parsed = parser.parse(text, true) as Record<string, unknown>;
+    parsed = parser.parse(xmlText, true) as Record<string, unknown>;
   } catch (err) {
     throw s3Errors.malformedXml({ why: "it is not well-formed" }, { cause: err });
   }
-  const found = parsed[root];
-  if (!Array.isArray(found) || found.length !== 1) throw malformed(`the root element must be ${root}`);
-  return nodeOf(found[0]);
+  const rootElements = parsed[root];
+  if (!Array.isArray(rootElements) || rootElements.length !== 1) throw malformed(`the root element must be ${root}`);
+  return nodeOf(rootElements[0]);
 }
 
 function nodeOf(value: unknown): XmlNode {
   const fields = typeof value === "object" && value !== null ? (value as Record<string, unknown[]>) : {};
-  const all = (name: string): unknown[] => (Object.hasOwn(fields, name) ? (fields[name] ?? []) : []);
+  const childrenNamed = (name: string): unknown[] => (Object.hasOwn(fields, name) ? (fields[name] ?? []) : []);
   return {
-    text: (name) => all(name).map(textOf)[0],
-    texts: (name) => all(name).map(textOf),
-    child: (name) => all(name).map(nodeOf)[0],
-    children: (name) => all(name).map(nodeOf),
-    has: (name) => all(name).length > 0,
+    text: (name) => childrenNamed(name).map(textOf)[0],
+    texts: (name) => childrenNamed(name).map(textOf),
+    child: (name) => childrenNamed(name).map(nodeOf)[0],
+    children: (name) => childrenNamed(name).map(nodeOf),
+    has: (name) => childrenNamed(name).length > 0,
   };
 }
 
-const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const NAMED_ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 const textOf = (value: unknown): string =>
   typeof value !== "string"
     ? ""
-    : value.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/gi, (all, hex, decimal, name) => {
-        if (name !== undefined) return NAMED[String(name).toLowerCase()] ?? String(all);
-        const point = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16);
-        return point <= 0x10ffff ? String.fromCodePoint(point) : String(all);
+    : value.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/gi, (reference, hex, decimal, name) => {
+        if (name !== undefined) return NAMED_ENTITIES[String(name).toLowerCase()] ?? String(reference);
+        const codePoint = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16);
+        return codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : String(reference);
       });

@@ -10,7 +10,7 @@ import {
 import type { Zones } from "../../../zones/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET } from "./bucket.ts";
-import { refOf } from "./rules.ts";
+import { bucketRefOf } from "./rules.ts";
 
 export interface BucketDomainRouteDeps {
   bucketList: R2BucketList;
@@ -22,20 +22,20 @@ export interface BucketDomainRouteDeps {
   isReserved(host: string): boolean;
 }
 
-const managed = z.object({ bucketId: z.string(), domain: z.string(), enabled: z.boolean() });
-const tls = z.enum(tlsVersions);
-const custom = z.object({
+const managedShape = z.object({ bucketId: z.string(), domain: z.string(), enabled: z.boolean() });
+const tlsVersion = z.enum(tlsVersions);
+const customShape = z.object({
   domain: z.string(),
   enabled: z.boolean(),
   status: z.object({ ownership: z.string(), ssl: z.string() }),
-  minTLS: tls,
+  minTLS: tlsVersion,
   ciphers: z.array(z.string()).optional(),
   zoneId: z.string(),
   zoneName: z.string().optional(),
 });
-const ciphers = z.array(z.string().max(100)).max(100);
+const cipherList = z.array(z.string().max(100)).max(100);
 
-/** The hosts at which a bucket is public. */
+/** Routes for the hosts on which a bucket is public. */
 export function bucketDomainRoutes({
   bucketList,
   settings,
@@ -43,11 +43,11 @@ export function bucketDomainRoutes({
   publicDomain,
   isReserved,
 }: BucketDomainRouteDeps): Route[] {
-  const read = { tag: "R2 Bucket", permission: "Workers R2 Storage Read" } as const;
-  const write = { tag: "R2 Bucket", permission: "Workers R2 Storage Write" } as const;
-  const all = `${ONE_BUCKET}/domains/custom`;
-  const one = `${all}/{domain}`;
-  const dev = `${ONE_BUCKET}/domains/managed`;
+  const readAccess = { tag: "R2 Bucket", permission: "Workers R2 Storage Read" } as const;
+  const writeAccess = { tag: "R2 Bucket", permission: "Workers R2 Storage Write" } as const;
+  const domainsPath = `${ONE_BUCKET}/domains/custom`;
+  const domainPath = `${domainsPath}/{domain}`;
+  const managedPath = `${ONE_BUCKET}/domains/managed`;
 
   const showManaged = (bucketId: string, enabled: boolean) => ({
     bucketId,
@@ -55,15 +55,15 @@ export function bucketDomainRoutes({
     enabled,
   });
 
-  async function show({ domain, enabled, zone, minTls, ciphers: list }: CustomDomain) {
+  async function showDomain({ domain, enabled, zone, minTls, ciphers: domainCiphers }: CustomDomain) {
     const { name: zoneName, status } = (await zones.find(zone)) ?? {};
     return {
       domain,
       enabled,
-      // The certificate of the server must include the domain, which only its operator knows.
+      // Only the operator knows whether the server's certificate includes the domain.
       status: { ownership: status === "active" ? "active" : "pending", ssl: "unknown" },
       minTLS: minTls,
-      ...(list.length > 0 && { ciphers: list }),
+      ...(domainCiphers.length > 0 && { ciphers: domainCiphers }),
       zoneId: zone,
       ...(zoneName !== undefined && { zoneName }),
     };
@@ -72,129 +72,135 @@ export function bucketDomainRoutes({
   return [
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-get-bucket-public-policy",
         method: "get",
-        path: dev,
+        path: managedPath,
         summary: "Get the managed host of a bucket",
-        result: managed,
+        result: managedShape,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        return answer(showManaged(id, (await settings.of(id)).managed));
+        return answer(showManaged(id, (await settings.get(id)).managedHostEnabled));
       },
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-put-bucket-public-policy",
         method: "put",
-        path: dev,
-        summary: "Make a bucket public at its managed host, or not",
+        path: managedPath,
+        summary: "Enable or disable the managed host of a bucket",
         body: z.object({ enabled: z.boolean() }),
-        result: managed,
+        result: managedShape,
       },
       async (call) => {
-        const ref = await refOf(bucketList, call);
+        const ref = await bucketRefOf(bucketList, call);
         if (call.body.enabled && publicDomain === "")
           throw bucketSettingsErrors.invalidDomain({
             domain: "of the managed host",
             reason: "the setting r2.public_domain is empty",
           });
-        await settings.setManaged(ref, call.body.enabled);
+        await settings.setManagedHost(ref, call.body.enabled);
         return answer(showManaged(ref.id, call.body.enabled));
       },
     ),
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-list-custom-domains",
         method: "get",
-        path: all,
+        path: domainsPath,
         summary: "List the custom domains of a bucket",
-        result: z.object({ domains: z.array(custom) }),
+        result: z.object({ domains: z.array(customShape) }),
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        return answer({ domains: await Promise.all((await settings.domains(id)).map(show)) });
+        return answer({ domains: await Promise.all((await settings.listDomains(id)).map(showDomain)) });
       },
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-add-custom-domain",
         method: "post",
-        path: all,
-        summary: "Make a bucket public at a domain",
+        path: domainsPath,
+        summary: "Add a custom domain to a bucket",
         body: z.object({
           domain: z.string(),
           zoneId: z.string(),
           enabled: z.boolean().default(true),
-          minTLS: tls.default("1.0"),
-          ciphers: ciphers.default([]),
+          minTLS: tlsVersion.default("1.0"),
+          ciphers: cipherList.default([]),
         }),
-        result: custom.partial({ status: true }),
+        result: customShape.partial({ status: true }),
       },
       async (call) => {
-        const ref = await refOf(bucketList, call);
-        const { enabled, minTLS, ciphers: list, zoneId } = call.body;
+        const ref = await bucketRefOf(bucketList, call);
+        const { enabled, minTLS, ciphers: newCiphers, zoneId } = call.body;
         const domain = call.body.domain.toLowerCase().replace(/\.$/, "");
         const zone = await zones.find(zoneId);
-        const refuse = (reason: string) =>
+        const invalidDomain = (reason: string) =>
           bucketSettingsErrors.invalidDomain({ domain: JSON.stringify(domain), reason });
         if (zone?.account !== ref.account)
-          throw refuse(`the account has no zone with the id ${JSON.stringify(zoneId)}`);
+          throw invalidDomain(`the account has no zone with the id ${JSON.stringify(zoneId)}`);
         if (domain !== zone.name && !domain.endsWith(`.${zone.name}`))
-          throw refuse(`it is not in the zone ${zone.name}`);
-        if (isReserved(domain)) throw refuse("the server itself uses it");
-        const added = {
+          throw invalidDomain(`it is not in the zone ${zone.name}`);
+        if (isReserved(domain)) throw invalidDomain("the server itself uses it");
+        const customDomain = {
           domain,
           bucket: ref.id,
           account: ref.account,
           zone: zoneId,
           enabled,
           minTls: minTLS,
-          ciphers: list,
+          ciphers: newCiphers,
         };
-        await settings.addDomain(added);
-        return answer(await show(added));
+        await settings.addDomain(customDomain);
+        return answer(await showDomain(customDomain));
       },
     ),
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-get-custom-domain-settings",
         method: "get",
-        path: one,
+        path: domainPath,
         summary: "Get a custom domain of a bucket",
-        result: custom,
+        result: customShape,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        const found = (await settings.domains(id)).find(({ domain }) => domain === call.params.domain!.toLowerCase());
-        if (found === undefined) throw bucketSettingsErrors.noDomain({ domain: call.params.domain! });
-        return answer(await show(found));
+        const customDomain = (await settings.listDomains(id)).find(
+          ({ domain }) => domain === call.params.domain!.toLowerCase(),
+        );
+        if (customDomain === undefined) throw bucketSettingsErrors.noDomain({ domain: call.params.domain! });
+        return answer(await showDomain(customDomain));
       },
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-edit-custom-domain-settings",
         method: "put",
-        path: one,
+        path: domainPath,
         summary: "Change a custom domain of a bucket",
-        body: z.object({ enabled: z.boolean().optional(), minTLS: tls.optional(), ciphers: ciphers.optional() }),
-        result: custom,
+        body: z.object({
+          enabled: z.boolean().optional(),
+          minTLS: tlsVersion.optional(),
+          ciphers: cipherList.optional(),
+        }),
+        result: customShape,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        const { enabled, minTLS, ciphers: list } = call.body;
+        const { enabled, minTLS, ciphers: newCiphers } = call.body;
         return answer(
-          await show(
+          await showDomain(
             await settings.updateDomain(id, call.params.domain!, {
               ...(enabled !== undefined && { enabled }),
               ...(minTLS !== undefined && { minTls: minTLS }),
-              ...(list !== undefined && { ciphers: list }),
+              ...(newCiphers !== undefined && { ciphers: newCiphers }),
             }),
           ),
         );
@@ -202,11 +208,11 @@ export function bucketDomainRoutes({
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-delete-custom-domain",
         method: "delete",
-        path: one,
-        summary: "Remove a custom domain of a bucket",
+        path: domainPath,
+        summary: "Remove a custom domain from a bucket",
         result: z.object({ domain: z.string() }),
       },
       async (call) => {

@@ -10,7 +10,7 @@ import {
 } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { bucketOf } from "./bucket.ts";
-import { refOf } from "./rules.ts";
+import { bucketRefOf } from "./rules.ts";
 
 export interface NotificationRouteDeps {
   bucketList: R2BucketList;
@@ -18,7 +18,7 @@ export interface NotificationRouteDeps {
   queues: Pick<Queues, "get">;
 }
 
-const shownRule = z.object({
+const ruleShape = z.object({
   ruleId: z.string(),
   createdAt: z.string(),
   actions: z.array(z.enum(notificationActions)),
@@ -26,22 +26,22 @@ const shownRule = z.object({
   suffix: z.string().optional(),
   description: z.string().optional(),
 });
-const shownQueue = z.object({ queueId: z.string(), queueName: z.string(), rules: z.array(shownRule) });
-const text = z.string().max(1024).optional();
-const newRule = z.object({
+const queueShape = z.object({ queueId: z.string(), queueName: z.string(), rules: z.array(ruleShape) });
+const optionalText = z.string().max(1024).optional();
+const newRuleShape = z.object({
   actions: z.array(z.enum(notificationActions)).min(1),
-  prefix: text,
-  suffix: text,
-  description: text,
+  prefix: optionalText,
+  suffix: optionalText,
+  description: optionalText,
 });
-const removal = z.object({ ruleIds: z.array(z.string()).max(1000).optional() });
+const removalShape = z.object({ ruleIds: z.array(z.string()).max(1000).optional() });
 
-/** Event notifications of a bucket: changes of objects become messages in queues. */
+/** Routes for the event notifications of a bucket: object changes become messages in queues. */
 export function notificationRoutes({ bucketList, settings, queues }: NotificationRouteDeps): Route[] {
-  const read = { tag: "R2 Bucket", permission: "Workers R2 Storage Read" } as const;
-  const write = { tag: "R2 Bucket", permission: "Workers R2 Storage Write" } as const;
-  const all = "/accounts/{account_id}/event_notifications/r2/{bucket_name}/configuration";
-  const one = `${all}/queues/{queue_id}`;
+  const readAccess = { tag: "R2 Bucket", permission: "Workers R2 Storage Read" } as const;
+  const writeAccess = { tag: "R2 Bucket", permission: "Workers R2 Storage Write" } as const;
+  const bucketPath = "/accounts/{account_id}/event_notifications/r2/{bucket_name}/configuration";
+  const queuePath = `${bucketPath}/queues/{queue_id}`;
 
   async function queueOf({ params }: Pick<Call, "params">) {
     const queue = await queues.get(params.account_id!, params.queue_id!);
@@ -52,27 +52,27 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
   return [
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-get-event-notification-configs",
         method: "get",
-        path: all,
+        path: bucketPath,
         summary: "List the event notification rules of a bucket",
-        result: z.object({ bucketName: z.string(), queues: z.array(shownQueue) }),
+        result: z.object({ bucketName: z.string(), queues: z.array(queueShape) }),
       },
       async (call) => {
         const { id, name } = await bucketOf(bucketList, call);
-        const byQueue = Map.groupBy((await settings.of(id)).notifications, ({ queue }) => queue);
-        const shown = await Promise.all(
+        const byQueue = Map.groupBy((await settings.get(id)).notifications, ({ queue }) => queue);
+        const queueRules = await Promise.all(
           [...byQueue].map(async ([queueId, rules]) => ({
             queueId,
             queue: await queues.get(call.params.account_id!, queueId),
-            rules: rules.map(show),
+            rules: rules.map(showRule),
           })),
         );
         return answer({
           bucketName: name,
-          // A rule of a deleted queue has no effect.
-          queues: shown.flatMap(({ queueId, queue, rules }) =>
+          // A rule for a deleted queue has no effect.
+          queues: queueRules.flatMap(({ queueId, queue, rules }) =>
             queue === undefined ? [] : [{ queueId, queueName: queue.name, rules }],
           ),
         });
@@ -80,34 +80,34 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
     ),
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-event-notification-get-config",
         method: "get",
-        path: one,
+        path: queuePath,
         summary: "Get the event notification rules for a queue",
-        result: shownQueue,
+        result: queueShape,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
         const queue = await queueOf(call);
-        const rules = (await settings.of(id)).notifications.filter((rule) => rule.queue === queue.id);
+        const rules = (await settings.get(id)).notifications.filter((rule) => rule.queue === queue.id);
         if (rules.length === 0)
           throw bucketSettingsErrors.noNotification({ reason: `the queue ${queue.name} has no rules` });
-        return answer({ queueId: queue.id, queueName: queue.name, rules: rules.map(show) });
+        return answer({ queueId: queue.id, queueName: queue.name, rules: rules.map(showRule) });
       },
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-put-event-notification-config",
         method: "put",
-        path: one,
+        path: queuePath,
         summary: "Add event notification rules for a queue",
-        body: z.object({ rules: z.array(newRule).min(1).max(100) }),
+        body: z.object({ rules: z.array(newRuleShape).min(1).max(100) }),
         result: z.object({}),
       },
       async (call) => {
-        const ref = await refOf(bucketList, call);
+        const ref = await bucketRefOf(bucketList, call);
         const { id } = await queueOf(call);
         await settings.addNotifications(ref, id, call.body.rules);
         return answer({});
@@ -115,18 +115,18 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-event-notification-delete-config",
         method: "delete",
-        path: one,
+        path: queuePath,
         summary: "Delete event notification rules for a queue",
-        body: removal,
+        body: removalShape,
         bodyOptional: true,
         result: z.object({}),
       },
       async (call) => {
-        const ref = await refOf(bucketList, call);
-        // Also for a deleted queue.
+        const ref = await bucketRefOf(bucketList, call);
+        // Rules for a deleted queue can be deleted too.
         await settings.removeNotifications(ref, call.params.queue_id!, call.body.ruleIds);
         return answer({});
       },
@@ -134,7 +134,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
   ];
 }
 
-const show = ({ id, createdAt, actions, prefix, suffix, description }: NotificationRule) => ({
+const showRule = ({ id, createdAt, actions, prefix, suffix, description }: NotificationRule) => ({
   ruleId: id,
   createdAt,
   actions,

@@ -10,7 +10,7 @@ import {
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET } from "./bucket.ts";
 
-const corsRule = z.object({
+const corsRuleShape = z.object({
   id: z.string().max(255).optional(),
   allowed: z.object({
     methods: z.array(z.enum(corsMethods)),
@@ -21,16 +21,19 @@ const corsRule = z.object({
   maxAgeSeconds: z.number().optional(),
 });
 
-const age = z.object({ type: z.literal("Age"), maxAge: z.number() });
-const ageOrDate = z.discriminatedUnion("type", [age, z.object({ type: z.literal("Date"), date: z.string() })]);
-const lifecycleRule = z.object({
+const ageShape = z.object({ type: z.literal("Age"), maxAge: z.number() });
+const ageOrDateShape = z.discriminatedUnion("type", [
+  ageShape,
+  z.object({ type: z.literal("Date"), date: z.string() }),
+]);
+const lifecycleRuleShape = z.object({
   id: z.string(),
   enabled: z.boolean(),
   conditions: z.object({ prefix: z.string().default("") }).default({ prefix: "" }),
-  deleteObjectsTransition: z.object({ condition: ageOrDate }).optional(),
-  abortMultipartUploadsTransition: z.object({ condition: age }).optional(),
+  deleteObjectsTransition: z.object({ condition: ageOrDateShape }).optional(),
+  abortMultipartUploadsTransition: z.object({ condition: ageShape }).optional(),
   storageClassTransitions: z
-    .array(z.object({ condition: ageOrDate, storageClass: z.literal("InfrequentAccess") }))
+    .array(z.object({ condition: ageOrDateShape, storageClass: z.literal("InfrequentAccess") }))
     .optional(),
 });
 
@@ -40,7 +43,7 @@ interface BucketSettingsRouteDeps {
 }
 
 /** The bucket in the path. Throws noSuchBucket. */
-export async function refOf(
+export async function bucketRefOf(
   list: R2BucketList,
   call: Pick<Call, "params" | "request">,
 ): Promise<BucketRef & { account: string }> {
@@ -48,86 +51,86 @@ export async function refOf(
   return { id, name, account: call.params.account_id! };
 }
 
-/** CORS policy and lifecycle rules of a bucket. */
+/** Routes for the CORS policy and the lifecycle rules of a bucket. */
 export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDeps): Route[] {
   const shared = { tag: "R2 Bucket" };
-  const read = { ...shared, permission: "Workers R2 Storage Read" } as const;
-  const write = { ...shared, permission: "Workers R2 Storage Write" } as const;
-  const cors = `${ONE_BUCKET}/cors`;
-  const lifecycle = `${ONE_BUCKET}/lifecycle`;
+  const readAccess = { ...shared, permission: "Workers R2 Storage Read" } as const;
+  const writeAccess = { ...shared, permission: "Workers R2 Storage Write" } as const;
+  const corsPath = `${ONE_BUCKET}/cors`;
+  const lifecyclePath = `${ONE_BUCKET}/lifecycle`;
 
   return [
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-get-bucket-cors-policy",
         method: "get",
-        path: cors,
+        path: corsPath,
         summary: "Get the CORS policy of a bucket",
-        result: z.object({ rules: z.array(corsRule) }),
+        result: z.object({ rules: z.array(corsRuleShape) }),
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        const { cors: rules } = await settings.of(id);
+        const { cors: rules } = await settings.get(id);
         if (rules === undefined) throw bucketSettingsErrors.noCors();
         return answer({ rules });
       },
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-put-bucket-cors-policy",
         method: "put",
-        path: cors,
+        path: corsPath,
         summary: "Set the CORS policy of a bucket",
-        body: z.object({ rules: z.array(corsRule) }),
+        body: z.object({ rules: z.array(corsRuleShape) }),
         result: z.object({}),
       },
       async (call) => {
-        await settings.setCors(await refOf(bucketList, call), call.body.rules);
+        await settings.setCors(await bucketRefOf(bucketList, call), call.body.rules);
         return answer({});
       },
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-delete-bucket-cors-policy",
         method: "delete",
-        path: cors,
+        path: corsPath,
         summary: "Delete the CORS policy of a bucket",
         result: z.object({}),
       },
       async (call) => {
-        await settings.setCors(await refOf(bucketList, call), undefined);
+        await settings.setCors(await bucketRefOf(bucketList, call), undefined);
         return answer({});
       },
     ),
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-get-bucket-lifecycle-configuration",
         method: "get",
-        path: lifecycle,
+        path: lifecyclePath,
         summary: "Get the lifecycle rules of a bucket",
-        result: z.object({ rules: z.array(lifecycleRule) }),
+        result: z.object({ rules: z.array(lifecycleRuleShape) }),
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        return answer({ rules: (await settings.of(id)).lifecycle ?? defaultLifecycle });
+        return answer({ rules: (await settings.get(id)).lifecycle ?? defaultLifecycle });
       },
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-put-bucket-lifecycle-configuration",
         method: "put",
-        path: lifecycle,
+        path: lifecyclePath,
         summary: "Set the lifecycle rules of a bucket",
-        body: z.object({ rules: z.array(lifecycleRule).default([]) }),
+        body: z.object({ rules: z.array(lifecycleRuleShape).default([]) }),
         result: z.object({}),
       },
       async (call) => {
-        await settings.setLifecycle(await refOf(bucketList, call), call.body.rules);
+        await settings.setLifecycle(await bucketRefOf(bucketList, call), call.body.rules);
         return answer({});
       },
     ),

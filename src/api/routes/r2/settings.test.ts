@@ -11,13 +11,13 @@ async function start(t: TestContext) {
   await started.call("post", buckets, { body: { name: "bucket" } });
   const { id } = (await started.r2.bucketList.get(TEST_ACCOUNT, "bucket"))!;
   const call = async (method: string, path: string, body?: unknown) => {
-    const answer = await started.call(method, path, body === undefined ? {} : { body });
-    return { status: answer.status, result: answer.body.result, code: answer.body.errors?.[0]?.code };
+    const response = await started.call(method, path, body === undefined ? {} : { body });
+    return { status: response.status, result: response.body.result, code: response.body.errors?.[0]?.code };
   };
   return { ...started, call, id };
 }
 
-test("the CORS policy is stored as sent, and can be deleted", async (t) => {
+test("the CORS policy is stored as sent and can be deleted", async (t) => {
   const { call } = await start(t);
   const path = `${buckets}/bucket/cors`;
   const rules = [
@@ -57,18 +57,18 @@ test("lifecycle rules replace the default rule", async (t) => {
   assert.deepEqual((await call("get", path)).result, { rules: [] });
 });
 
-test("a bucket becomes public at its managed host and at domains of the account's zones", async (t) => {
+test("a bucket can be public on its managed host and on domains in the account's zones", async (t) => {
   const { call, id, r2 } = await start(t);
   const managed = `${buckets}/bucket/domains/managed`;
-  const shown = (enabled: boolean) => ({ bucketId: id, domain: `pub-${id}.public.test`, enabled });
-  assert.deepEqual((await call("get", managed)).result, shown(false));
-  assert.deepEqual((await call("put", managed, { enabled: true })).result, shown(true));
-  assert.deepEqual((await call("get", managed)).result, shown(true));
+  const managedDomain = (enabled: boolean) => ({ bucketId: id, domain: `pub-${id}.public.test`, enabled });
+  assert.deepEqual((await call("get", managed)).result, managedDomain(false));
+  assert.deepEqual((await call("put", managed, { enabled: true })).result, managedDomain(true));
+  assert.deepEqual((await call("get", managed)).result, managedDomain(true));
 
   const custom = `${buckets}/bucket/domains/custom`;
   const add = (domain: string, zoneId = ZONE.id) => call("post", custom, { domain, zoneId, enabled: true });
   assert.equal((await add("CDN.example.com")).result.domain, "cdn.example.com");
-  assert.equal(await r2.settings.bucketAt("cdn.example.com"), id);
+  assert.equal(await r2.settings.findBucketByDomain("cdn.example.com"), id);
   assert.deepEqual((await call("get", custom)).result.domains, [
     {
       domain: "cdn.example.com",
@@ -88,15 +88,15 @@ test("a bucket becomes public at its managed host and at domains of the account'
     ["a b.example.com", ZONE.id],
   ] as const)
     assert.equal((await add(domain, zone)).status, 400, domain);
-  const one = `${custom}/cdn.example.com`;
-  assert.equal((await call("put", one, { enabled: false })).result.enabled, false);
-  assert.equal(await r2.settings.bucketAt("cdn.example.com"), undefined);
-  assert.equal((await call("get", one)).result.enabled, false);
-  assert.deepEqual((await call("delete", one)).result, { domain: "cdn.example.com" });
-  assert.equal((await call("get", one)).status, 404);
+  const domainPath = `${custom}/cdn.example.com`;
+  assert.equal((await call("put", domainPath, { enabled: false })).result.enabled, false);
+  assert.equal(await r2.settings.findBucketByDomain("cdn.example.com"), undefined);
+  assert.equal((await call("get", domainPath)).result.enabled, false);
+  assert.deepEqual((await call("delete", domainPath)).result, { domain: "cdn.example.com" });
+  assert.equal((await call("get", domainPath)).status, 404);
 });
 
-test("event notification rules are added, listed and deleted by queue", async (t) => {
+test("event notification rules are added, listed and deleted per queue", async (t) => {
   const { call } = await start(t);
   const queue = `${events}/queues/${QUEUE.id}`;
   assert.deepEqual((await call("get", events)).result, { bucketName: "bucket", queues: [] });

@@ -4,8 +4,8 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { PAGE_BYTES } from "./connection.ts";
 
 /**
- * Writes a consistent copy of a SQLite file that another program may be using, without the tables that a runtime
- * reserves for itself. The target is replaced completely or not at all; nothing may have it open.
+ * Writes a consistent copy of a SQLite file that another program may be using, without the tables that are reserved for
+ * the runtime. Replaces the target completely or not at all; no process may have it open.
  */
 export async function copyDatabaseFile(from: string, to: string): Promise<void> {
   const copy = `${to}.copy`;
@@ -16,24 +16,24 @@ export async function copyDatabaseFile(from: string, to: string): Promise<void> 
     } finally {
       source.close();
     }
-    prepare(copy);
-    await sync(copy);
+    prepareCopy(copy);
+    await syncPath(copy);
     await Promise.all(["-wal", "-shm"].map((suffix) => rm(to + suffix, { force: true })));
     await rename(copy, to);
-    await sync(dirname(to));
+    await syncPath(dirname(to));
   } finally {
     await Promise.all(["", "-wal", "-shm", "-journal"].map((suffix) => rm(copy + suffix, { force: true })));
   }
 }
 
-function prepare(file: string): void {
+function prepareCopy(file: string): void {
   const db = new DatabaseSync(file);
   try {
-    const reserved = db
+    const reservedTables = db
       .prepare("select name from sqlite_master where type = 'table' and lower(substr(name, 1, 4)) = '_cf_'")
       .all();
-    for (const { name } of reserved) db.exec(`drop table "${String(name).replaceAll('"', '""')}"`);
-    // The mark of the last import belongs to another database.
+    for (const { name } of reservedTables) db.exec(`drop table "${String(name).replaceAll('"', '""')}"`);
+    // user_version marks the last import, which belongs to the source database.
     db.exec("pragma user_version = 0; pragma journal_mode = delete");
     if (db.prepare("pragma page_size").get()!["page_size"] !== PAGE_BYTES)
       db.exec(`pragma page_size = ${PAGE_BYTES}; vacuum`);
@@ -42,7 +42,7 @@ function prepare(file: string): void {
   }
 }
 
-async function sync(path: string): Promise<void> {
+async function syncPath(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
     await handle.sync();

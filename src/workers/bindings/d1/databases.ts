@@ -43,8 +43,8 @@ export interface D1Databases {
   exchange(id: string, options: StatementOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
    * Runs a SQL file as one transaction; queries wait, and are rejected with a reason if it takes longer. `ready` is
-   * called when it is first in the queue and nothing else uses the database: false ends the import with databaseNotFound.
-   * Rejects with `d1Errors.sql` for SQL errors; the database then contains nothing of the file.
+   * called when it is first in the queue and nothing else uses the database: false ends the import with
+   * databaseNotFound. Rejects with `d1Errors.sql` for SQL errors; the database then contains nothing of the file.
    */
   import(
     id: string,
@@ -56,7 +56,7 @@ export interface D1Databases {
    * `d1Errors.sql` for content that cannot be exported.
    */
   export(id: string, options: ExportOptions, signal?: AbortSignal): Readable;
-  /** Replaces the database by a copy of a SQLite file, which another program may be using. */
+  /** Replaces the database with a copy of a SQLite file that another program may be using. */
   replace(id: string, file: string): Promise<void>;
   /** Bytes on the disk; 0 for a database that was never used. */
   size(id: string): Promise<number>;

@@ -22,7 +22,7 @@ export interface KvNamespaces {
   create(account: string, title: string): Promise<KvNamespace>;
   list(account: string, page: PageRequest, order?: NamespaceOrder): Promise<Page<KvNamespace>>;
   get(account: string, id: string): Promise<KvNamespace | undefined>;
-  /** An id in the form in which it is stored; undefined if the text is not an id. */
+  /** Normalizes an id to its stored form. Returns undefined if the text is not an id. */
   parseId(text: string): string | undefined;
   /** Throws namespaceNotFound, titleTaken, badTitle. */
   rename(account: string, id: string, title: string): Promise<KvNamespace>;

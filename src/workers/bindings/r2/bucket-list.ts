@@ -73,7 +73,7 @@ interface BucketListOptions {
 export interface R2BucketListOptions {
   db: Db;
   buckets: R2Buckets;
-  /** Called when a bucket has been deleted, possibly again in a later sweep. */
+  /** Called after a bucket has been deleted. A later sweep may call it again for the same bucket. */
   onRemoved?(id: string): Promise<void>;
   clock?: Clock;
   ids?: Ids;

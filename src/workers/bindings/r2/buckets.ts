@@ -51,9 +51,9 @@ export interface R2Buckets {
   put(bucket: string, key: string, body: ObjectBody, options?: R2PutOptions): Promise<R2Object>;
   /** 1 to 1000 keys; absent keys are ignored. Deletes all or none. Resolves with the keys that existed. */
   delete(bucket: string, keys: string[]): Promise<string[]>;
-  /** Deletes the objects whose current version is one of these, for lifecycle rules. 1 to 1000 versions. */
+  /** Deletes the objects whose current version is in `versions` (1 to 1000), for lifecycle rules. */
   expire(bucket: string, versions: string[]): Promise<void>;
-  /** Changes the storage class of the objects whose current version is one of these. 1 to 1000 versions. */
+  /** Changes the storage class of the objects whose current version is in `versions` (1 to 1000). */
   changeStorageClass(bucket: string, versions: string[], storageClass: StorageClass): Promise<void>;
   list(bucket: string, options?: ListOptions): Promise<ObjectPage>;
 
@@ -73,17 +73,19 @@ export interface R2Buckets {
   completeUpload(bucket: string, upload: UploadRef, parts: UploadedPart[]): Promise<R2Object>;
   /** Safe to repeat or to call after completion. Throws noSuchUpload for an unknown or forgotten upload. */
   abortUpload(bucket: string, upload: UploadRef): Promise<void>;
-  /** Open uploads by key and upload id. */
+  /** Lists open uploads in the order of key and upload id. */
   listUploads(bucket: string, options?: UploadListOptions): Promise<{ uploads: OpenUpload[]; more: boolean }>;
-  /** The parts of an open upload by number, starting after `after`. Throws noSuchUpload. */
+  /**
+   * Lists the parts of an open upload in the order of their numbers, starting after part `after`. Throws noSuchUpload.
+   */
   listParts(
     bucket: string,
     upload: UploadRef,
     options?: { after?: number; limit?: number },
   ): Promise<{ upload: OpenUpload; parts: StoredPart[]; more: boolean }>;
   /**
-   * The bytes of a part of a completed multipart object, with its version. Another object is its own first part.
-   * Undefined if the key or the part does not exist.
+   * The byte range of a part of an object that was uploaded in parts, and the etag of the object. Any other object has
+   * a single part. Resolves with undefined if the key or the part does not exist.
    */
   partRange(
     bucket: string,
@@ -112,7 +114,7 @@ export interface R2Options {
    * readers time to finish.
    */
   removeImmediately?: boolean;
-  /** Called after the commit of a change and before the operation resolves. Must not reject. */
+  /** Called after a change has been committed and before the operation resolves. Must not reject. */
   onChange?(change: R2Change): Promise<void>;
 }
 
@@ -135,7 +137,7 @@ export function createR2Buckets({
   const objects = createObjects({ store, table, contents, removal, clock, ids, limits });
   const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });
   const sweep = createR2Sweep({ store, uploads, removed, removal, clock, limits });
-  const lists = createUploadLists({ table: createUploadListTable(db), objects: table, limits });
+  const uploadLists = createUploadLists({ table: createUploadListTable(db), objects: table, limits });
 
   /** Every call takes a bucket name, which becomes part of the object store keys. */
   const within =
@@ -145,7 +147,7 @@ export function createR2Buckets({
       return work(bucket, ...args);
     };
 
-  async function deleted(bucket: string, action: R2Change["action"], keys: string[]): Promise<void> {
+  async function notifyDeleted(bucket: string, action: R2Change["action"], keys: string[]): Promise<void> {
     if (keys.length > 0) await onChange({ action, bucket, objects: keys.map((key) => ({ key })) });
   }
 
@@ -165,11 +167,11 @@ export function createR2Buckets({
     }),
     delete: within(async (bucket, keys: string[]) => {
       const removedKeys = await objects.remove(bucket, keys);
-      await deleted(bucket, "DeleteObject", removedKeys);
+      await notifyDeleted(bucket, "DeleteObject", removedKeys);
       return removedKeys;
     }),
     expire: within(async (bucket, versions: string[]) =>
-      deleted(bucket, "LifecycleDeletion", await objects.removeVersions(bucket, versions)),
+      notifyDeleted(bucket, "LifecycleDeletion", await objects.removeVersions(bucket, versions)),
     ),
     changeStorageClass: within(table.changeStorageClass),
     list: within((bucket, options: ListOptions = {}) => listObjects(table, limits, bucket, options)),
@@ -181,9 +183,9 @@ export function createR2Buckets({
       return object;
     }),
     abortUpload: within(multipart.abort),
-    listUploads: within(lists.uploads),
-    listParts: within(lists.parts),
-    partRange: within(lists.partRange),
+    listUploads: within(uploadLists.uploads),
+    listParts: within(uploadLists.parts),
+    partRange: within(uploadLists.partRange),
     sweep,
     close: () => removal.settled(),
   };

@@ -31,23 +31,23 @@ export async function readHttpObject(
   if (method === "HEAD") return headResponse(await head(), conditions);
   const ifRange = headers.get("if-range");
   const range = headers.get("range");
-  const ranged = range !== null && (ifRange === null || rangeHolds(ifRange, await head()));
-  const found = await buckets.get(bucket, key, {
-    ...(ranged && { range: { header: range } }),
+  const usesRange = range !== null && (ifRange === null || rangeHolds(ifRange, await head()));
+  const result = await buckets.get(bucket, key, {
+    ...(usesRange && { range: { header: range } }),
     ...(conditions && { onlyIf: conditions.all }),
   });
-  if (!found) throw r2Errors.noSuchKey();
+  if (!result) throw r2Errors.noSuchKey();
   const {
     object,
     body,
     range: { offset, length },
-  } = found;
+  } = result;
   if (!body) return withoutBody(object, conditions!);
-  const sent = objectHeaders(object);
-  sent.set("content-length", String(length));
-  const partial = ranged && isOneRange(range) && object.size > 0;
-  if (partial) sent.set("content-range", `bytes ${offset}-${offset + length - 1}/${object.size}`);
-  return { status: partial ? 206 : 200, headers: sent, object, body };
+  const responseHeaders = objectHeaders(object);
+  responseHeaders.set("content-length", String(length));
+  const isPartial = usesRange && isOneRange(range) && object.size > 0;
+  if (isPartial) responseHeaders.set("content-range", `bytes ${offset}-${offset + length - 1}/${object.size}`);
+  return { status: isPartial ? 206 : 200, headers: responseHeaders, object, body };
 }
 
 function headResponse(object: R2Object, conditions: WantedConditions | undefined): HttpObject {
@@ -62,11 +62,11 @@ function headResponse(object: R2Object, conditions: WantedConditions | undefined
 function withoutBody(object: R2Object, { required }: WantedConditions): HttpObject {
   if (!conditionsHold(required, { etag: object.etag, uploaded: object.uploaded.getTime() }))
     throw r2Errors.preconditionFailed();
-  const all = objectHeaders(object);
-  const kept = ["etag", "last-modified", "cache-control", "expires"].flatMap((name) =>
-    all.has(name) ? [[name, all.get(name)!] as [string, string]] : [],
+  const headers = objectHeaders(object);
+  const cacheHeaders = ["etag", "last-modified", "cache-control", "expires"].flatMap((name) =>
+    headers.has(name) ? [[name, headers.get(name)!] as [string, string]] : [],
   );
-  return { status: 304, headers: new Headers(kept), object };
+  return { status: 304, headers: new Headers(cacheHeaders), object };
 }
 
 /** Requests for multiple ranges or in another unit return the whole object (RFC 9110 14.2). */

@@ -6,4 +6,4 @@ export { r2Migrations } from "./r2-table.ts";
 export { createR2Service, type R2Service } from "./service.ts";
 export { conditionsOf, metadataFromHeaders } from "./http-headers.ts";
 export { readHttpObject } from "./http-object.ts";
-export { cursorAfterPrefix, lastOfCursor } from "./list.ts";
+export { cursorAfterPrefix, lastEntryOfCursor } from "./list.ts";

@@ -93,11 +93,11 @@ function after(entry: { folded: boolean; name: string }, before: string | undefi
 const cursorAfter = ({ folded, name }: Pick<Entry, "folded" | "name">) =>
   Buffer.from(`${folded ? "p" : "k"}${name}`).toString("base64url");
 
-/** The cursor of a page that ended with this prefix. */
+/** The cursor of a page whose last entry is this prefix. */
 export const cursorAfterPrefix = (prefix: string): string => cursorAfter({ folded: true, name: prefix });
 
-/** The key or prefix at the end of the page. */
-export const lastOfCursor = (cursor: string): string => Buffer.from(cursor, "base64url").toString().slice(1);
+/** The last key or prefix of the page that a cursor follows. */
+export const lastEntryOfCursor = (cursor: string): string => Buffer.from(cursor, "base64url").toString().slice(1);
 
 function decodeCursor(cursor: string, limits: R2Limits) {
   const text = Buffer.from(cursor, "base64url").toString();

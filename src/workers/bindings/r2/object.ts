@@ -105,19 +105,19 @@ export interface ObjectPage {
   cursor?: string;
 }
 
-/** A change of an object, after its commit. */
+/** A committed change to one or more objects. */
 export interface R2Change {
   action: "PutObject" | "CopyObject" | "CompleteMultipartUpload" | "DeleteObject" | "LifecycleDeletion";
   /** The bucket name used with R2Buckets. */
   bucket: string;
-  /** For deletions: only the key. */
+  /** For deletions, only the keys. */
   objects: { key: string; size?: number; etag?: string }[];
   copiedFrom?: { bucket: string; key: string };
 }
 
 export interface UploadListOptions {
   prefix?: string;
-  /** Lists uploads after this key; with `afterUpload`, also later uploads of the key itself. */
+  /** Lists uploads after this key; with `afterUpload`, also the later uploads of this key. */
   afterKey?: string;
   afterUpload?: string;
   /** 1 to 1000; default 1000. */
@@ -132,7 +132,7 @@ export interface OpenUpload extends UploadRef {
 
 export interface StoredPart extends UploadedPart {
   size: number;
-  /** Undefined for parts from before it was recorded. */
+  /** Undefined for parts that were uploaded before this time was recorded. */
   uploaded: Date | undefined;
 }
 

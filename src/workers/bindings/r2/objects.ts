@@ -133,7 +133,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     return keys;
   }
 
-  /** Like writeAlone(): resolves with the removed keys, or with undefined if the key was written concurrently. */
+  /** Like writeAlone(). Resolves with the removed keys, or with undefined if the key was written concurrently. */
   async function removeAlone(bucket: string, key: string): Promise<string[] | undefined> {
     const current = await table.find(bucket, key);
     if (!current) return [];

@@ -141,7 +141,7 @@ export function createObjectTable(db: Db) {
     replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
 
-    /** Deletes those of `keys` that exist, or the objects with these versions that are still current. */
+    /** Deletes the objects whose key or current version is in `values`. */
     remove: (bucket: string, by: "key" | "version", values: string[], at: number): Promise<RemovedObjects> =>
       db.transaction<R2Tables, RemovedObjects>(async (tx) => {
         const gone: RemovedObjects = { keys: [], removed: [] };

@@ -40,7 +40,7 @@ export interface R2Tables {
     blob: string;
     size: number;
     md5: string;
-    /** Null: from before this was recorded. */
+    /** Null for parts that were uploaded before this time was recorded. */
     uploaded: number | null;
   };
   /** Unreferenced bytes that are still to be deleted. Written in the transaction that dropped the reference. */

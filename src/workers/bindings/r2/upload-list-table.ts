@@ -15,13 +15,13 @@ export const uploadListMigration: Migration = {
   },
 };
 
-/** A position in the list of open uploads. */
+/** Selects a page of the list of open uploads. */
 interface UploadPage {
   prefix: string;
-  /** The first text after all keys with the prefix. */
+  /** Exclusive upper bound of the keys with the prefix; undefined if there is none. */
   before: string | undefined;
   afterKey: string | undefined;
-  /** Undefined: the page starts after all uploads of `afterKey`. */
+  /** If undefined, the page starts after all uploads of `afterKey`. */
   afterUpload: string | undefined;
   limit: number;
 }
@@ -31,7 +31,7 @@ export function createUploadListTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
 
   return {
-    /** By key and upload id. */
+    /** In the order of key and upload id. */
     openUploads: (
       bucket: string,
       { prefix, before, afterKey, afterUpload, limit }: UploadPage,

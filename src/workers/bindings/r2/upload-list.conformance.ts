@@ -7,7 +7,7 @@ export function uploadListConformance(engine: TestEngine): void {
   describe("lists of uploads", () => {
     const test = r2Tests(engine);
 
-    test("open uploads are listed by key and id, page by page", async ({ r2, bucket, upload }) => {
+    test("open uploads are listed in pages, ordered by key and id", async ({ r2, bucket, upload }) => {
       const ids: Record<string, string[]> = {};
       for (const key of ["b", "a", "b", "a/é", "c"]) {
         const { uploadId } = await r2.createUpload(bucket, key);
@@ -17,18 +17,18 @@ export function uploadListConformance(engine: TestEngine): void {
       await r2.completeUpload(bucket, ref, uploaded);
       await r2.abortUpload(bucket, { key: "c", uploadId: ids.c![0]! });
       const expected = ["a", "a/é", "b"].flatMap((key) => ids[key]!.toSorted().map((id) => [key, id]));
-      const seen: string[][] = [];
-      let last: { key: string; uploadId: string } | undefined;
+      const listedUploads: string[][] = [];
+      let lastUpload: { key: string; uploadId: string } | undefined;
       for (;;) {
         const { uploads, more } = await r2.listUploads(bucket, {
           limit: 1,
-          ...(last && { afterKey: last.key, afterUpload: last.uploadId }),
+          ...(lastUpload && { afterKey: lastUpload.key, afterUpload: lastUpload.uploadId }),
         });
-        seen.push(...uploads.map(({ key, uploadId }) => [key, uploadId]));
-        last = uploads.at(-1);
+        listedUploads.push(...uploads.map(({ key, uploadId }) => [key, uploadId]));
+        lastUpload = uploads.at(-1);
         if (!more) break;
       }
-      assert.deepEqual(seen, expected);
+      assert.deepEqual(listedUploads, expected);
       const keysOf = async (options: Parameters<typeof r2.listUploads>[1]) =>
         (await r2.listUploads(bucket, options)).uploads.map(({ key }) => key);
       assert.deepEqual(await keysOf({ prefix: "a" }), ["a", "a/é"]);
@@ -36,7 +36,7 @@ export function uploadListConformance(engine: TestEngine): void {
       await assert.rejects(r2.listUploads(bucket, { limit: 0 }), refusal("invalidMaxKeys"));
     });
 
-    test("parts are listed by number with their time, and found again after completion", async ({
+    test("parts are listed by number with their upload time, and can be located after completion", async ({
       r2,
       bucket,
       upload,
@@ -65,8 +65,8 @@ export function uploadListConformance(engine: TestEngine): void {
         parts: 4,
       });
       assert.equal(await r2.partRange(bucket, "key", 5), undefined);
-      const plain = await r2.put(bucket, "plain", Buffer.from("text"));
-      const whole = { etag: plain.etag, range: { offset: 0, length: 4 }, parts: undefined };
+      const plainObject = await r2.put(bucket, "plain", Buffer.from("text"));
+      const whole = { etag: plainObject.etag, range: { offset: 0, length: 4 }, parts: undefined };
       assert.deepEqual(await r2.partRange(bucket, "plain", 1), whole);
       assert.equal(await r2.partRange(bucket, "plain", 2), undefined);
       assert.equal(await r2.partRange(bucket, "none", 1), undefined);

@@ -21,9 +21,9 @@ export function createUploadLists({ table, objects, limits }: UploadListDeps) {
 
   async function uploads(
     bucket: string,
-    { prefix = "", afterKey, afterUpload, limit: wanted }: UploadListOptions = {},
+    { prefix = "", afterKey, afterUpload, limit: requestedLimit }: UploadListOptions = {},
   ): Promise<{ uploads: OpenUpload[]; more: boolean }> {
-    const limit = pageLimit(wanted);
+    const limit = pageLimit(requestedLimit);
     for (const name of [prefix, afterKey ?? "", afterUpload ?? ""]) checkObjectName(name, limits);
     const rows = await table.openUploads(bucket, {
       prefix,
@@ -38,9 +38,9 @@ export function createUploadLists({ table, objects, limits }: UploadListDeps) {
   async function parts(
     bucket: string,
     { key, uploadId }: UploadRef,
-    { after = 0, limit: wanted }: { after?: number; limit?: number } = {},
+    { after = 0, limit: requestedLimit }: { after?: number; limit?: number } = {},
   ): Promise<{ upload: OpenUpload; parts: StoredPart[]; more: boolean }> {
-    const limit = pageLimit(wanted);
+    const limit = pageLimit(requestedLimit);
     checkObjectName(key, limits);
     checkObjectName(uploadId, limits);
     const upload = await table.openUpload(bucket, key, uploadId);
@@ -69,7 +69,7 @@ export function createUploadLists({ table, objects, limits }: UploadListDeps) {
     const { etag, size, part_size: partSize } = row;
     if (row.upload_id === null || !partSize)
       return partNumber === 1 ? { etag, range: { offset: 0, length: size }, parts: undefined } : undefined;
-    // All parts but the last have the same size.
+    // All parts except the last have the same size.
     const offset = (partNumber - 1) * partSize;
     if (offset >= size) return undefined;
     return {

@@ -1,34 +1,34 @@
 import { jurisdictions, locations, r2Errors, type R2Bucket } from "../../bindings/r2/index.ts";
-import { bucketOf, type S3Answer, type S3Call, type S3Deps } from "../call.ts";
+import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { numberOf } from "../headers.ts";
+import { integerParameter } from "../headers.ts";
 import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument } from "../xml.ts";
 
-const MAX_XML = 64 * 1024;
+const MAX_XML_BYTES = 64 * 1024;
 
-export async function listBuckets(call: S3Call, { bucketList }: S3Deps): Promise<S3Answer> {
-  const { account, query } = call;
+export async function listBuckets(context: S3RequestContext, { bucketList }: S3Deps): Promise<S3Response> {
+  const { account, query } = context;
   const prefix = query.get("prefix") ?? "";
-  const limit = numberOf(query, "max-buckets", { min: 1, max: 10_000 }) ?? 1000;
+  const limit = integerParameter(query, "max-buckets", { min: 1, max: 10_000 }) ?? 1000;
   const token = query.get("continuation-token");
   const { buckets, cursor } = await bucketList.list(account, {
     contains: prefix,
     limit: Math.min(limit, 1000),
     ...(token !== undefined && token !== "" && { cursor: token }),
   });
-  const shown = buckets.filter(
+  const visibleBuckets = buckets.filter(
     (bucket) =>
       bucket.name.startsWith(prefix) &&
-      (call.address.jurisdiction === undefined || call.address.jurisdiction === bucket.jurisdiction) &&
-      call.may("Read", bucket),
+      (context.address.jurisdiction === undefined || context.address.jurisdiction === bucket.jurisdiction) &&
+      context.hasPermission("Read", bucket),
   );
   return {
     status: 200,
     body: xmlDocument("ListAllMyBucketsResult", [
       [
         "Buckets",
-        shown.map(({ name, createdAt }) => [
+        visibleBuckets.map(({ name, createdAt }) => [
           "Bucket",
           [
             ["Name", name],
@@ -49,16 +49,16 @@ export async function listBuckets(call: S3Call, { bucketList }: S3Deps): Promise
   };
 }
 
-export async function createBucket(call: S3Call, { bucketList }: S3Deps): Promise<S3Answer> {
-  const { account, address, headers } = call;
-  const body = call.body();
-  const bytes = await collectBody(body, MAX_XML);
+export async function createBucket(context: S3RequestContext, { bucketList }: S3Deps): Promise<S3Response> {
+  const { account, address, headers } = context;
+  const body = context.body();
+  const bytes = await collectBody(body, MAX_XML_BYTES);
   const constraint =
     bytes.length === 0 ? "" : (parseXml(bytes, "CreateBucketConfiguration").text("LocationConstraint") ?? "");
-  const wanted = constraint.trim().toLowerCase();
-  const location = locations.find((each) => each === wanted);
-  // Aliases of the only region.
-  if (location === undefined && !["", "auto", "us-east-1"].includes(wanted))
+  const requestedLocation = constraint.trim().toLowerCase();
+  const location = locations.find((each) => each === requestedLocation);
+  // These values are aliases of the only region.
+  if (location === undefined && !["", "auto", "us-east-1"].includes(requestedLocation))
     throw s3Errors.invalidLocation({ location: JSON.stringify(constraint.slice(0, 50)) });
   const jurisdiction = address.jurisdiction ?? jurisdictions.find((each) => each === headers.get("cf-r2-jurisdiction"));
   await bucketList.create(account, address.bucket!, {
@@ -68,11 +68,11 @@ export async function createBucket(call: S3Call, { bucketList }: S3Deps): Promis
   return { status: 200, headers: { location: `/${address.bucket!}` } };
 }
 
-export async function headBucket(_: S3Call, __: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
+export async function headBucket(_: S3RequestContext, __: S3Deps, bucket: R2Bucket): Promise<S3Response> {
   return { status: 200, headers: { "x-amz-bucket-region": bucket.location?.toUpperCase() ?? "auto" } };
 }
 
-export async function bucketLocation(_: S3Call, __: S3Deps, { location }: R2Bucket): Promise<S3Answer> {
+export async function bucketLocation(_: S3RequestContext, __: S3Deps, { location }: R2Bucket): Promise<S3Response> {
   return {
     status: 200,
     body: xmlDocument("LocationConstraint", []).replace(
@@ -82,9 +82,9 @@ export async function bucketLocation(_: S3Call, __: S3Deps, { location }: R2Buck
   };
 }
 
-export async function deleteBucket(call: S3Call, deps: S3Deps): Promise<S3Answer> {
-  const name = call.address.bucket!;
-  if ((await bucketOf(call, deps, name)) === undefined) throw r2Errors.noSuchBucket();
-  await deps.bucketList.delete(call.account, name);
+export async function deleteBucket(context: S3RequestContext, deps: S3Deps): Promise<S3Response> {
+  const name = context.address.bucket!;
+  if ((await bucketOf(context, deps, name)) === undefined) throw r2Errors.noSuchBucket();
+  await deps.bucketList.delete(context.account, name);
   return { status: 204 };
 }

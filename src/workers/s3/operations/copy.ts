@@ -1,38 +1,38 @@
 import type { Readable } from "node:stream";
 import { conditionsOf, r2Errors, type FoundObject, type R2Bucket } from "../../bindings/r2/index.ts";
-import { bucketOf, type S3Answer, type S3Call, type S3Deps } from "../call.ts";
+import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { checkHeaders, numberOf, s3MetadataOf, storageClassOf } from "../headers.ts";
+import { checkHeaders, integerParameter, s3MetadataOf, storageClassOf } from "../headers.ts";
 import { xmlDocument } from "../xml.ts";
 
-const SOURCE_CONDITIONS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
+const CONDITION_HEADERS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
 
-interface Source {
+interface CopySource {
   bucket: R2Bucket;
   key: string;
 }
 
-export async function copyObject(call: S3Call, deps: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { headers } = call;
+export async function copyObject(context: S3RequestContext, deps: S3Deps, bucket: R2Bucket): Promise<S3Response> {
+  const { headers } = context;
   const { buckets, bucketList } = deps;
   checkHeaders(headers);
   const directive = (headers.get("x-amz-metadata-directive") ?? "COPY").toUpperCase();
   if (directive !== "COPY" && directive !== "REPLACE")
     throw s3Errors.invalidArgument({ problem: "x-amz-metadata-directive must be COPY or REPLACE." });
   const storageClass = storageClassOf(headers);
-  const source = await sourceOf(call, deps);
-  const key = call.address.key!;
-  const replaces = directive === "REPLACE";
-  if (source.bucket.id === bucket.id && source.key === key && !replaces && storageClass === undefined)
+  const source = await copySourceOf(context, deps);
+  const key = context.address.key!;
+  const replacesMetadata = directive === "REPLACE";
+  if (source.bucket.id === bucket.id && source.key === key && !replacesMetadata && storageClass === undefined)
     throw s3Errors.invalidRequest({
       problem:
         "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata or storage class.",
     });
-  const { object, body } = await readSource(call, deps, source);
+  const { object, body } = await readSource(context, deps, source);
   const onlyIf = targetConditions(headers);
-  const copy = await using(body, (bytes) =>
+  const copy = await withStream(body, (bytes) =>
     buckets.put(bucket.id, key, bytes, {
-      ...(replaces
+      ...(replacesMetadata
         ? s3MetadataOf(headers)
         : { httpMetadata: object.httpMetadata, customMetadata: object.customMetadata }),
       storageClass: storageClass ?? bucket.storageClass,
@@ -52,14 +52,14 @@ export async function copyObject(call: S3Call, deps: S3Deps, bucket: R2Bucket): 
   };
 }
 
-export async function uploadPartCopy(call: S3Call, deps: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { headers, query } = call;
+export async function uploadPartCopy(context: S3RequestContext, deps: S3Deps, bucket: R2Bucket): Promise<S3Response> {
+  const { headers, query } = context;
   checkHeaders(headers);
-  const partNumber = numberOf(query, "partNumber", { min: 1, max: 10_000 })!;
-  const upload = { key: call.address.key!, uploadId: query.get("uploadId")! };
-  const source = await sourceOf(call, deps);
-  const { range, body } = await readSource(call, deps, source, headers.get("x-amz-copy-source-range"));
-  const part = await using(body, (bytes) =>
+  const partNumber = integerParameter(query, "partNumber", { min: 1, max: 10_000 })!;
+  const upload = { key: context.address.key!, uploadId: query.get("uploadId")! };
+  const source = await copySourceOf(context, deps);
+  const { range, body } = await readSource(context, deps, source, headers.get("x-amz-copy-source-range"));
+  const part = await withStream(body, (bytes) =>
     deps.buckets.uploadPart(bucket.id, upload, partNumber, bytes, { size: range.length }),
   );
   return {
@@ -71,10 +71,10 @@ export async function uploadPartCopy(call: S3Call, deps: S3Deps, bucket: R2Bucke
   };
 }
 
-/** The object in x-amz-copy-source, which the key must be allowed to read. Throws noSuchBucket. */
-async function sourceOf(call: S3Call, deps: S3Deps): Promise<Source> {
-  const text = call.headers.get("x-amz-copy-source")!.replace(/^\//, "");
-  const [path = "", query] = text.split("?", 2);
+/** The object in x-amz-copy-source. Throws accessDenied if the key may not read it, noSuchBucket. */
+async function copySourceOf(context: S3RequestContext, deps: S3Deps): Promise<CopySource> {
+  const sourceText = context.headers.get("x-amz-copy-source")!.replace(/^\//, "");
+  const [path = "", query] = sourceText.split("?", 2);
   if (query !== undefined) throw s3Errors.notImplemented({ feature: "versionId in x-amz-copy-source" });
   const slash = path.indexOf("/");
   let bucketName: string;
@@ -87,35 +87,35 @@ async function sourceOf(call: S3Call, deps: S3Deps): Promise<Source> {
   }
   if (bucketName === "" || key === "")
     throw s3Errors.invalidArgument({ problem: "x-amz-copy-source must be <bucket>/<key>, URL-encoded." });
-  const bucket = await bucketOf(call, deps, bucketName);
-  call.require("Read", bucket);
+  const bucket = await bucketOf(context, deps, bucketName);
+  context.requirePermission("Read", bucket);
   if (bucket === undefined) throw r2Errors.noSuchBucket();
   return { bucket, key };
 }
 
 async function readSource(
-  call: S3Call,
+  context: S3RequestContext,
   { buckets }: S3Deps,
-  { bucket, key }: Source,
+  { bucket, key }: CopySource,
   range: string | null = null,
 ): Promise<FoundObject & { body: Readable }> {
   const conditions = new Headers(
-    SOURCE_CONDITIONS.flatMap((name) => {
-      const value = call.headers.get(`x-amz-copy-source-${name}`);
+    CONDITION_HEADERS.flatMap((name) => {
+      const value = context.headers.get(`x-amz-copy-source-${name}`);
       return value === null ? [] : [[name, value] as [string, string]];
     }),
   );
   const onlyIf = conditionsOf(conditions)?.all;
-  const found = await buckets.get(bucket.id, key, {
+  const sourceObject = await buckets.get(bucket.id, key, {
     ...(onlyIf && { onlyIf }),
     ...(range !== null && { range: copyRange(range) }),
   });
-  if (!found) throw r2Errors.noSuchKey();
-  if (!found.body) throw r2Errors.preconditionFailed();
-  return { ...found, body: found.body };
+  if (!sourceObject) throw r2Errors.noSuchKey();
+  if (!sourceObject.body) throw r2Errors.preconditionFailed();
+  return { ...sourceObject, body: sourceObject.body };
 }
 
-/** A range with both ends, unlike in a GET. */
+/** Parses the range to copy, which needs both ends, unlike the range of a GET. */
 function copyRange(header: string): { offset: number; length: number } {
   const [, first, last] = /^bytes=(\d{1,16})-(\d{1,16})$/.exec(header) ?? [];
   if (first === undefined || Number(last) < Number(first))
@@ -123,18 +123,18 @@ function copyRange(header: string): { offset: number; length: number } {
   return { offset: Number(first), length: Number(last) - Number(first) + 1 };
 }
 
-/** Conditions on the object that is replaced: those of S3, and those of R2 with a prefix. */
+/** Conditions on the destination object, from the headers of S3 or the prefixed headers of R2. */
 function targetConditions(headers: Headers) {
-  const all = new Headers();
-  for (const name of SOURCE_CONDITIONS) {
+  const conditions = new Headers();
+  for (const name of CONDITION_HEADERS) {
     const value = headers.get(`cf-copy-destination-${name}`) ?? headers.get(name);
-    if (value !== null) all.set(name, value);
+    if (value !== null) conditions.set(name, value);
   }
-  return conditionsOf(all)?.all;
+  return conditionsOf(conditions)?.all;
 }
 
-/** Destroys the source if it was not read to the end: until then its bytes are kept. */
-async function using<Result>(body: Readable, work: (body: Readable) => Promise<Result>): Promise<Result> {
+/** Destroys the source even if it was not read to the end: an open stream prevents the deletion of its bytes. */
+async function withStream<Result>(body: Readable, work: (body: Readable) => Promise<Result>): Promise<Result> {
   try {
     return await work(body);
   } finally {

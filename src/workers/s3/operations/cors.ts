@@ -1,16 +1,16 @@
 import type { R2Bucket } from "../../bindings/r2/index.ts";
 import { bucketSettingsErrors, corsMethods, type CorsRule } from "../../bucket-settings/index.ts";
-import { refOf, type S3Answer, type S3Call, type S3Deps } from "../call.ts";
+import { bucketRefOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument, type Element, type XmlNode } from "../xml.ts";
 
-const MAX_XML = 64 * 1024;
+const MAX_XML_BYTES = 64 * 1024;
 
-export async function getCors(_: S3Call, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { cors } = await settings.of(bucket.id);
+export async function getCors(_: S3RequestContext, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Response> {
+  const { cors } = await settings.get(bucket.id);
   if (cors === undefined) throw bucketSettingsErrors.noCors();
-  const many = (name: string, values: readonly string[] = []) => values.map((value): Element => [name, value]);
+  const elements = (name: string, values: readonly string[] = []) => values.map((value): Element => [name, value]);
   return {
     status: 200,
     body: xmlDocument(
@@ -19,10 +19,10 @@ export async function getCors(_: S3Call, { settings }: S3Deps, bucket: R2Bucket)
         "CORSRule",
         [
           id === undefined ? undefined : ["ID", id],
-          ...many("AllowedOrigin", allowed.origins),
-          ...many("AllowedMethod", allowed.methods),
-          ...many("AllowedHeader", allowed.headers),
-          ...many("ExposeHeader", exposeHeaders),
+          ...elements("AllowedOrigin", allowed.origins),
+          ...elements("AllowedMethod", allowed.methods),
+          ...elements("AllowedHeader", allowed.headers),
+          ...elements("ExposeHeader", exposeHeaders),
           maxAgeSeconds === undefined ? undefined : ["MaxAgeSeconds", maxAgeSeconds],
         ],
       ]),
@@ -30,24 +30,28 @@ export async function getCors(_: S3Call, { settings }: S3Deps, bucket: R2Bucket)
   };
 }
 
-export async function putCors(call: S3Call, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const document = parseXml(await collectBody(call.body(), MAX_XML), "CORSConfiguration");
-  await settings.setCors(refOf(call, bucket), document.children("CORSRule").map(ruleOf));
+export async function putCors(context: S3RequestContext, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Response> {
+  const document = parseXml(await collectBody(context.body(), MAX_XML_BYTES), "CORSConfiguration");
+  await settings.setCors(bucketRefOf(context, bucket), document.children("CORSRule").map(corsRuleOf));
   return { status: 200 };
 }
 
-export async function deleteCors(call: S3Call, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  await settings.setCors(refOf(call, bucket), undefined);
+export async function deleteCors(
+  context: S3RequestContext,
+  { settings }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  await settings.setCors(bucketRefOf(context, bucket), undefined);
   return { status: 204 };
 }
 
-function ruleOf(rule: XmlNode): CorsRule {
+function corsRuleOf(rule: XmlNode): CorsRule {
   const id = rule.text("ID");
-  const age = rule.text("MaxAgeSeconds")?.trim();
-  if (age !== undefined && !/^\d{1,9}$/.test(age))
+  const maxAge = rule.text("MaxAgeSeconds")?.trim();
+  if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))
     throw s3Errors.malformedXml({ why: "MaxAgeSeconds must be a number of seconds" });
   const headers = rule.texts("AllowedHeader").map((text) => text.trim());
-  const exposed = rule.texts("ExposeHeader").map((text) => text.trim());
+  const exposedHeaders = rule.texts("ExposeHeader").map((text) => text.trim());
   return {
     ...(id !== undefined && id !== "" && { id }),
     allowed: {
@@ -60,7 +64,7 @@ function ruleOf(rule: XmlNode): CorsRule {
       }),
       ...(headers.length > 0 && { headers }),
     },
-    ...(exposed.length > 0 && { exposeHeaders: exposed }),
-    ...(age !== undefined && { maxAgeSeconds: Number(age) }),
+    ...(exposedHeaders.length > 0 && { exposeHeaders: exposedHeaders }),
+    ...(maxAge !== undefined && { maxAgeSeconds: Number(maxAge) }),
   };
 }

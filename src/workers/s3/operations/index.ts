@@ -1,6 +1,6 @@
 import type { R2Bucket } from "../../bindings/r2/index.ts";
 import type { S3Address } from "../address.ts";
-import type { S3Answer, S3Call, S3Deps } from "../call.ts";
+import type { S3Response, S3RequestContext, S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { bucketLocation, createBucket, deleteBucket, headBucket, listBuckets } from "./buckets.ts";
 import { copyObject, uploadPartCopy } from "./copy.ts";
@@ -10,14 +10,14 @@ import { listObjects, listObjectsV2 } from "./lists.ts";
 import { abortUpload, completeUpload, createUpload, listParts, listUploads, uploadPart } from "./multipart.ts";
 import { deleteObject, deleteObjects, getObject, putObject } from "./objects.ts";
 
-/** An operation, with the access that it needs: to the objects of its bucket only, or to all buckets of the account. */
-type Operation = { name: string; access: "Read" | "Write"; of: "objects" | "buckets" } & (
-  | { run(call: S3Call, deps: S3Deps): Promise<S3Answer> }
-  | { inBucket(call: S3Call, deps: S3Deps, bucket: R2Bucket): Promise<S3Answer> }
+/** An operation and the access that it needs: to the objects of its bucket, or to all buckets of the account. */
+type Operation = { name: string; access: "Read" | "Write"; scope: "objects" | "buckets" } & (
+  | { run(context: S3RequestContext, deps: S3Deps): Promise<S3Response> }
+  | { inBucket(context: S3RequestContext, deps: S3Deps, bucket: R2Bucket): Promise<S3Response> }
 );
 
-/** Sub-resources of S3 that R2 does not have. */
-const ABSENT = [
+/** S3 subresources that R2 does not support. */
+const UNSUPPORTED_SUBRESOURCES = [
   "accelerate",
   "acl",
   "analytics",
@@ -51,26 +51,37 @@ const ABSENT = [
   "website",
 ];
 
-type InBucket = (call: S3Call, deps: S3Deps, bucket: R2Bucket) => Promise<S3Answer>;
+type BucketOperation = (context: S3RequestContext, deps: S3Deps, bucket: R2Bucket) => Promise<S3Response>;
 
-const read = (name: string, inBucket: InBucket): Operation => ({ name, access: "Read", of: "objects", inBucket });
-const write = (name: string, inBucket: InBucket): Operation => ({ name, access: "Write", of: "objects", inBucket });
-const configure = (name: string, access: "Read" | "Write", inBucket: InBucket): Operation => ({
+const readOperation = (name: string, inBucket: BucketOperation): Operation => ({
+  name,
+  access: "Read",
+  scope: "objects",
+  inBucket,
+});
+const writeOperation = (name: string, inBucket: BucketOperation): Operation => ({
+  name,
+  access: "Write",
+  scope: "objects",
+  inBucket,
+});
+const settingsOperation = (name: string, access: "Read" | "Write", inBucket: BucketOperation): Operation => ({
   name,
   access,
-  of: "buckets",
+  scope: "buckets",
   inBucket,
 });
 
-/** The operation of a request. Throws notImplemented, methodNotAllowed. */
+/** Selects the operation for a request. Throws notImplemented, methodNotAllowed. */
 export function operationOf(
   method: string,
   { bucket, key }: S3Address,
   query: ReadonlyMap<string, string>,
   headers: Headers,
 ): Operation {
-  const absent = ABSENT.find((name) => query.has(name));
-  if (absent !== undefined) throw s3Errors.notImplemented({ feature: `The query parameter ${absent} is` });
+  const unsupportedSubresource = UNSUPPORTED_SUBRESOURCES.find((name) => query.has(name));
+  if (unsupportedSubresource !== undefined)
+    throw s3Errors.notImplemented({ feature: `The query parameter ${unsupportedSubresource} is` });
   const operation =
     bucket === undefined
       ? serviceOperation(method)
@@ -81,52 +92,56 @@ export function operationOf(
   return operation;
 }
 
-// Shows only the buckets that the key may read.
+// ListBuckets needs no permission for the account: it returns only the buckets that the key may read.
 const serviceOperation = (method: string): Operation | undefined =>
-  method === "GET" ? { name: "ListBuckets", access: "Read", of: "objects", run: listBuckets } : undefined;
+  method === "GET" ? { name: "ListBuckets", access: "Read", scope: "objects", run: listBuckets } : undefined;
 
 function bucketOperation(method: string, query: ReadonlyMap<string, string>): Operation | undefined {
   switch (method) {
     case "GET":
-      if (query.has("location")) return read("GetBucketLocation", bucketLocation);
-      if (query.has("cors")) return configure("GetBucketCors", "Read", getCors);
-      if (query.has("lifecycle")) return configure("GetBucketLifecycleConfiguration", "Read", getLifecycle);
-      if (query.has("uploads")) return read("ListMultipartUploads", listUploads);
-      return query.get("list-type") === "2" ? read("ListObjectsV2", listObjectsV2) : read("ListObjects", listObjects);
+      if (query.has("location")) return readOperation("GetBucketLocation", bucketLocation);
+      if (query.has("cors")) return settingsOperation("GetBucketCors", "Read", getCors);
+      if (query.has("lifecycle")) return settingsOperation("GetBucketLifecycleConfiguration", "Read", getLifecycle);
+      if (query.has("uploads")) return readOperation("ListMultipartUploads", listUploads);
+      return query.get("list-type") === "2"
+        ? readOperation("ListObjectsV2", listObjectsV2)
+        : readOperation("ListObjects", listObjects);
     case "HEAD":
-      return read("HeadBucket", headBucket);
+      return readOperation("HeadBucket", headBucket);
     case "PUT":
-      if (query.has("cors")) return configure("PutBucketCors", "Write", putCors);
-      if (query.has("lifecycle")) return configure("PutBucketLifecycleConfiguration", "Write", putLifecycle);
-      return { name: "CreateBucket", access: "Write", of: "buckets", run: createBucket };
+      if (query.has("cors")) return settingsOperation("PutBucketCors", "Write", putCors);
+      if (query.has("lifecycle")) return settingsOperation("PutBucketLifecycleConfiguration", "Write", putLifecycle);
+      return { name: "CreateBucket", access: "Write", scope: "buckets", run: createBucket };
     case "DELETE":
-      if (query.has("cors")) return configure("DeleteBucketCors", "Write", deleteCors);
-      if (query.has("lifecycle")) return configure("DeleteBucketLifecycle", "Write", deleteLifecycle);
-      return { name: "DeleteBucket", access: "Write", of: "buckets", run: deleteBucket };
+      if (query.has("cors")) return settingsOperation("DeleteBucketCors", "Write", deleteCors);
+      if (query.has("lifecycle")) return settingsOperation("DeleteBucketLifecycle", "Write", deleteLifecycle);
+      return { name: "DeleteBucket", access: "Write", scope: "buckets", run: deleteBucket };
     case "POST":
-      if (query.has("delete")) return write("DeleteObjects", deleteObjects);
-      throw s3Errors.notImplemented({ feature: "Uploads by form (POST) are" });
+      if (query.has("delete")) return writeOperation("DeleteObjects", deleteObjects);
+      throw s3Errors.notImplemented({ feature: "Form uploads (POST) are" });
     default:
       return undefined;
   }
 }
 
 function objectOperation(method: string, query: ReadonlyMap<string, string>, headers: Headers): Operation | undefined {
-  const copies = headers.has("x-amz-copy-source");
+  const isCopy = headers.has("x-amz-copy-source");
   switch (method) {
     case "GET":
-      return query.has("uploadId") ? read("ListParts", listParts) : read("GetObject", getObject);
+      return query.has("uploadId") ? readOperation("ListParts", listParts) : readOperation("GetObject", getObject);
     case "HEAD":
-      return read("HeadObject", getObject);
+      return readOperation("HeadObject", getObject);
     case "PUT":
       if (query.has("uploadId"))
-        return copies ? write("UploadPartCopy", uploadPartCopy) : write("UploadPart", uploadPart);
-      return copies ? write("CopyObject", copyObject) : write("PutObject", putObject);
+        return isCopy ? writeOperation("UploadPartCopy", uploadPartCopy) : writeOperation("UploadPart", uploadPart);
+      return isCopy ? writeOperation("CopyObject", copyObject) : writeOperation("PutObject", putObject);
     case "POST":
-      if (query.has("uploads")) return write("CreateMultipartUpload", createUpload);
-      return query.has("uploadId") ? write("CompleteMultipartUpload", completeUpload) : undefined;
+      if (query.has("uploads")) return writeOperation("CreateMultipartUpload", createUpload);
+      return query.has("uploadId") ? writeOperation("CompleteMultipartUpload", completeUpload) : undefined;
     case "DELETE":
-      return query.has("uploadId") ? write("AbortMultipartUpload", abortUpload) : write("DeleteObject", deleteObject);
+      return query.has("uploadId")
+        ? writeOperation("AbortMultipartUpload", abortUpload)
+        : writeOperation("DeleteObject", deleteObject);
     default:
       return undefined;
   }

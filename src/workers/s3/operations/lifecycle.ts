@@ -1,37 +1,45 @@
 import type { R2Bucket } from "../../bindings/r2/index.ts";
 import { defaultLifecycle, type LifecycleRule } from "../../bucket-settings/index.ts";
-import { refOf, type S3Answer, type S3Call, type S3Deps } from "../call.ts";
+import { bucketRefOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument, type Element, type XmlNode } from "../xml.ts";
 
-const MAX_XML = 1024 * 1024;
-const DAY = 86_400;
-/** Elements of a rule that R2 does not have. */
-const REFUSED = ["NoncurrentVersionExpiration", "NoncurrentVersionTransition"];
+const MAX_XML_BYTES = 1024 * 1024;
+const DAY_SECONDS = 86_400;
+/** Elements of a rule that R2 does not support. */
+const UNSUPPORTED_ELEMENTS = ["NoncurrentVersionExpiration", "NoncurrentVersionTransition"];
 
 type Condition = NonNullable<LifecycleRule["deleteObjectsTransition"]>["condition"];
 
-export async function getLifecycle(_: S3Call, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { lifecycle = defaultLifecycle } = await settings.of(bucket.id);
+export async function getLifecycle(_: S3RequestContext, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Response> {
+  const { lifecycle = defaultLifecycle } = await settings.get(bucket.id);
   if (lifecycle.length === 0) throw s3Errors.noLifecycle();
-  return { status: 200, body: xmlDocument("LifecycleConfiguration", lifecycle.map(show)) };
+  return { status: 200, body: xmlDocument("LifecycleConfiguration", lifecycle.map(ruleElement)) };
 }
 
-export async function putLifecycle(call: S3Call, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const document = parseXml(await collectBody(call.body(), MAX_XML), "LifecycleConfiguration");
+export async function putLifecycle(
+  context: S3RequestContext,
+  { settings }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  const document = parseXml(await collectBody(context.body(), MAX_XML_BYTES), "LifecycleConfiguration");
   const rules = document.children("Rule");
-  if (rules.length === 0) throw s3Errors.malformedXml({ why: "it has no Rule" });
-  await settings.setLifecycle(refOf(call, bucket), rules.map(ruleOf));
+  if (rules.length === 0) throw s3Errors.malformedXml({ why: "at least one Rule is required" });
+  await settings.setLifecycle(bucketRefOf(context, bucket), rules.map(lifecycleRuleOf));
   return { status: 200 };
 }
 
-export async function deleteLifecycle(call: S3Call, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  await settings.setLifecycle(refOf(call, bucket), []);
+export async function deleteLifecycle(
+  context: S3RequestContext,
+  { settings }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  await settings.setLifecycle(bucketRefOf(context, bucket), []);
   return { status: 204 };
 }
 
-function show(rule: LifecycleRule): Element {
+function ruleElement(rule: LifecycleRule): Element {
   const { id, enabled, conditions, deleteObjectsTransition: deletion, abortMultipartUploadsTransition: abort } = rule;
   return [
     "Rule",
@@ -39,23 +47,26 @@ function show(rule: LifecycleRule): Element {
       ["ID", id],
       ["Filter", [["Prefix", conditions.prefix]]],
       ["Status", enabled ? "Enabled" : "Disabled"],
-      deletion && ["Expiration", [when(deletion.condition)]],
+      deletion && ["Expiration", [conditionElement(deletion.condition)]],
       ...(rule.storageClassTransitions ?? []).map(({ condition }): Element => [
         "Transition",
-        [when(condition), ["StorageClass", "STANDARD_IA"]],
+        [conditionElement(condition), ["StorageClass", "STANDARD_IA"]],
       ]),
-      abort && ["AbortIncompleteMultipartUpload", [["DaysAfterInitiation", daysOf(abort.condition.maxAge)]]],
+      abort && ["AbortIncompleteMultipartUpload", [["DaysAfterInitiation", secondsToDays(abort.condition.maxAge)]]],
     ],
   ];
 }
 
-const daysOf = (seconds: number) => Math.ceil(seconds / DAY);
-const when = (condition: Condition): Element =>
-  condition.type === "Age" ? ["Days", daysOf(condition.maxAge)] : ["Date", new Date(condition.date).toISOString()];
+const secondsToDays = (seconds: number) => Math.ceil(seconds / DAY_SECONDS);
+const conditionElement = (condition: Condition): Element =>
+  condition.type === "Age"
+    ? ["Days", secondsToDays(condition.maxAge)]
+    : ["Date", new Date(condition.date).toISOString()];
 
-function ruleOf(rule: XmlNode, index: number): LifecycleRule {
-  const refused = REFUSED.find((name) => rule.has(name));
-  if (refused !== undefined) throw s3Errors.notImplemented({ feature: `${refused} in a lifecycle rule` });
+function lifecycleRuleOf(rule: XmlNode, index: number): LifecycleRule {
+  const unsupportedElement = UNSUPPORTED_ELEMENTS.find((name) => rule.has(name));
+  if (unsupportedElement !== undefined)
+    throw s3Errors.notImplemented({ feature: `${unsupportedElement} in a lifecycle rule` });
   const status = rule.text("Status")?.trim();
   if (status !== "Enabled" && status !== "Disabled")
     throw s3Errors.malformedXml({ why: "Status must be Enabled or Disabled" });
@@ -69,7 +80,10 @@ function ruleOf(rule: XmlNode, index: number): LifecycleRule {
     ...(expiration && { deleteObjectsTransition: { condition: conditionOf(expiration) } }),
     ...(abort && {
       abortMultipartUploadsTransition: {
-        condition: { type: "Age" as const, maxAge: daysIn(abort.text("DaysAfterInitiation"), "DaysAfterInitiation") },
+        condition: {
+          type: "Age" as const,
+          maxAge: parseDaysAsSeconds(abort.text("DaysAfterInitiation"), "DaysAfterInitiation"),
+        },
       },
     }),
     ...(transitions.length > 0 && {
@@ -84,24 +98,24 @@ function ruleOf(rule: XmlNode, index: number): LifecycleRule {
 
 function prefixOf(rule: XmlNode): string {
   const filter = rule.child("Filter");
-  const and = filter?.child("And");
-  for (const node of [filter, and])
+  const andElement = filter?.child("And");
+  for (const node of [filter, andElement])
     for (const name of ["Tag", "ObjectSizeGreaterThan", "ObjectSizeLessThan"])
       if (node?.has(name)) throw s3Errors.notImplemented({ feature: `${name} in the filter of a lifecycle rule` });
-  return filter?.text("Prefix") ?? and?.text("Prefix") ?? rule.text("Prefix") ?? "";
+  return filter?.text("Prefix") ?? andElement?.text("Prefix") ?? rule.text("Prefix") ?? "";
 }
 
 function conditionOf(node: XmlNode): Condition {
   if (node.has("ExpiredObjectDeleteMarker"))
     throw s3Errors.notImplemented({ feature: "ExpiredObjectDeleteMarker in a lifecycle rule" });
   const date = node.text("Date")?.trim();
-  if (date === undefined) return { type: "Age", maxAge: daysIn(node.text("Days"), "Days") };
+  if (date === undefined) return { type: "Age", maxAge: parseDaysAsSeconds(node.text("Days"), "Days") };
   if (Number.isNaN(Date.parse(date))) throw s3Errors.malformedXml({ why: "Date must be in ISO 8601" });
   return { type: "Date", date: new Date(date).toISOString() };
 }
 
-function daysIn(text: string | undefined, name: string): number {
+function parseDaysAsSeconds(text: string | undefined, name: string): number {
   const days = /^\s*\d{1,6}\s*$/.test(text ?? "") ? Number(text) : 0;
-  if (days < 1) throw s3Errors.malformedXml({ why: `${name} must be a number of days` });
-  return days * DAY;
+  if (days < 1) throw s3Errors.malformedXml({ why: `${name} must be a whole number of days from 1` });
+  return days * DAY_SECONDS;
 }

@@ -1,17 +1,21 @@
-import { cursorAfterPrefix, lastOfCursor, type ListedObject, type R2Bucket } from "../../bindings/r2/index.ts";
-import type { S3Answer, S3Call, S3Deps } from "../call.ts";
+import { cursorAfterPrefix, lastEntryOfCursor, type ListedObject, type R2Bucket } from "../../bindings/r2/index.ts";
+import type { S3Response, S3RequestContext, S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { numberOf, s3StorageClass } from "../headers.ts";
+import { integerParameter, s3StorageClass } from "../headers.ts";
 import { xmlDocument, type Element } from "../xml.ts";
 
 /** ListObjectsV2. */
-export async function listObjectsV2(call: S3Call, { buckets }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { query } = call;
+export async function listObjectsV2(
+  context: S3RequestContext,
+  { buckets }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  const { query } = context;
   const { prefix, delimiter, encode, encoding } = listQuery(query);
-  const limit = numberOf(query, "max-keys", { min: 0, max: 2 ** 31 }) ?? 1000;
+  const limit = integerParameter(query, "max-keys", { min: 0, max: 2 ** 31 }) ?? 1000;
   const token = query.get("continuation-token");
   const startAfter = query.get("start-after");
-  const owner = query.get("fetch-owner") === "true" ? call.account : undefined;
+  const owner = query.get("fetch-owner") === "true" ? context.account : undefined;
   const page =
     limit === 0
       ? { objects: [], delimitedPrefixes: [] }
@@ -19,7 +23,7 @@ export async function listObjectsV2(call: S3Call, { buckets }: S3Deps, bucket: R
           prefix,
           delimiter,
           limit: Math.min(limit, 1000),
-          // A token replaces start-after, which only the first page needs.
+          // A continuation token overrides start-after, which applies only to the first page.
           ...(token ? { cursor: token } : startAfter ? { startAfter } : {}),
         });
   const cursor = "cursor" in page ? page.cursor : undefined;
@@ -36,17 +40,21 @@ export async function listObjectsV2(call: S3Call, { buckets }: S3Deps, bucket: R
       token === undefined ? undefined : ["ContinuationToken", token],
       cursor === undefined ? undefined : ["NextContinuationToken", cursor],
       startAfter === undefined ? undefined : ["StartAfter", encode(startAfter)],
-      ...page.objects.map((object) => content(object, encode, owner)),
+      ...page.objects.map((object) => contentsElement(object, encode, owner)),
       ...page.delimitedPrefixes.map((each): Element => ["CommonPrefixes", [["Prefix", encode(each)]]]),
     ]),
   };
 }
 
-/** ListObjects, the older operation, with a key as position. */
-export async function listObjects(call: S3Call, { buckets }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { query } = call;
+/** ListObjects, the older operation, whose pages start after a key. */
+export async function listObjects(
+  context: S3RequestContext,
+  { buckets }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  const { query } = context;
   const { prefix, delimiter, encode, encoding } = listQuery(query);
-  const limit = numberOf(query, "max-keys", { min: 0, max: 2 ** 31 }) ?? 1000;
+  const limit = integerParameter(query, "max-keys", { min: 0, max: 2 ** 31 }) ?? 1000;
   const marker = query.get("marker") ?? "";
   const page =
     limit === 0
@@ -55,7 +63,7 @@ export async function listObjects(call: S3Call, { buckets }: S3Deps, bucket: R2B
           prefix,
           delimiter,
           limit: Math.min(limit, 1000),
-          ...position(marker, prefix, delimiter),
+          ...startPosition(marker, prefix, delimiter),
         });
   const cursor = "cursor" in page ? page.cursor : undefined;
   return {
@@ -68,18 +76,18 @@ export async function listObjects(call: S3Call, { buckets }: S3Deps, bucket: R2B
       ["MaxKeys", limit],
       encoding === undefined ? undefined : ["EncodingType", encoding],
       ["IsTruncated", cursor !== undefined],
-      cursor === undefined ? undefined : ["NextMarker", encode(lastOfCursor(cursor))],
-      ...page.objects.map((object) => content(object, encode, call.account)),
+      cursor === undefined ? undefined : ["NextMarker", encode(lastEntryOfCursor(cursor))],
+      ...page.objects.map((object) => contentsElement(object, encode, context.account)),
       ...page.delimitedPrefixes.map((each): Element => ["CommonPrefixes", [["Prefix", encode(each)]]]),
     ]),
   };
 }
 
-/** A marker that is a common prefix of the previous page stands for all of its keys. */
-function position(marker: string, prefix: string, delimiter: string) {
+/** If the marker is a common prefix from the previous page, the list continues after all keys with this prefix. */
+function startPosition(marker: string, prefix: string, delimiter: string) {
   if (marker === "") return {};
-  const at = delimiter === "" || !marker.startsWith(prefix) ? -1 : marker.indexOf(delimiter, prefix.length);
-  return at >= 0 && at + delimiter.length === marker.length
+  const delimiterIndex = delimiter === "" || !marker.startsWith(prefix) ? -1 : marker.indexOf(delimiter, prefix.length);
+  return delimiterIndex >= 0 && delimiterIndex + delimiter.length === marker.length
     ? { cursor: cursorAfterPrefix(marker) }
     : { startAfter: marker };
 }
@@ -94,7 +102,7 @@ export function listQuery(query: ReadonlyMap<string, string>) {
 
 const encodeKey = (text: string) => encodeURIComponent(text).replaceAll("%2F", "/");
 
-const content = (
+const contentsElement = (
   { key, uploaded, etag, size, storageClass }: ListedObject,
   encode: (text: string) => string,
   owner: string | undefined,

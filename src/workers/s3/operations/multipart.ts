@@ -1,21 +1,25 @@
 import type { R2Bucket } from "../../bindings/r2/index.ts";
-import type { S3Answer, S3Call, S3Deps } from "../call.ts";
+import type { S3Response, S3RequestContext, S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { checkHeaders, numberOf, s3MetadataOf, s3StorageClass, storageClassOf } from "../headers.ts";
+import { checkHeaders, integerParameter, s3MetadataOf, s3StorageClass, storageClassOf } from "../headers.ts";
 import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument, type Element } from "../xml.ts";
 import { listQuery } from "./lists.ts";
 
 const MAX_PARTS = 10_000;
-/** 10,000 parts with a checksum each. */
-const MAX_COMPLETE_XML = 4 * 1024 * 1024;
+/** Enough for 10,000 parts with a checksum each. */
+const MAX_COMPLETE_XML_BYTES = 4 * 1024 * 1024;
 
-const uploadOf = ({ address, query }: S3Call) => ({ key: address.key!, uploadId: query.get("uploadId")! });
+const uploadRefOf = ({ address, query }: S3RequestContext) => ({ key: address.key!, uploadId: query.get("uploadId")! });
 
-export async function createUpload(call: S3Call, { buckets, bucketList }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { headers } = call;
+export async function createUpload(
+  context: S3RequestContext,
+  { buckets, bucketList }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  const { headers } = context;
   checkHeaders(headers);
-  const key = call.address.key!;
+  const key = context.address.key!;
   const { uploadId } = await buckets.createUpload(bucket.id, key, {
     ...s3MetadataOf(headers),
     storageClass: storageClassOf(headers) ?? bucket.storageClass,
@@ -31,22 +35,28 @@ export async function createUpload(call: S3Call, { buckets, bucketList }: S3Deps
   };
 }
 
-export async function uploadPart(call: S3Call, { buckets }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  checkHeaders(call.headers);
-  const partNumber = numberOf(call.query, "partNumber", { min: 1, max: MAX_PARTS });
+export async function uploadPart(
+  context: S3RequestContext,
+  { buckets }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  checkHeaders(context.headers);
+  const partNumber = integerParameter(context.query, "partNumber", { min: 1, max: MAX_PARTS });
   if (partNumber === undefined) throw s3Errors.invalidArgument({ problem: "partNumber is missing." });
-  const body = call.body();
+  const body = context.body();
   if (body.size === undefined) throw s3Errors.missingLength();
-  const { etag } = await buckets.uploadPart(bucket.id, uploadOf(call), partNumber, body.bytes, { size: body.size });
-  return { status: 200, headers: { etag: `"${etag}"`, ...body.confirmed() } };
+  const { etag } = await buckets.uploadPart(bucket.id, uploadRefOf(context), partNumber, body.bytes, {
+    size: body.size,
+  });
+  return { status: 200, headers: { etag: `"${etag}"`, ...body.checksumHeaders() } };
 }
 
 export async function completeUpload(
-  call: S3Call,
+  context: S3RequestContext,
   { buckets, bucketList }: S3Deps,
   bucket: R2Bucket,
-): Promise<S3Answer> {
-  const document = parseXml(await collectBody(call.body(), MAX_COMPLETE_XML), "CompleteMultipartUpload");
+): Promise<S3Response> {
+  const document = parseXml(await collectBody(context.body(), MAX_COMPLETE_XML_BYTES), "CompleteMultipartUpload");
   const parts = document.children("Part").map((part) => {
     const number = part.text("PartNumber")?.trim() ?? "";
     const etag = part.text("ETag")?.trim().replace(/^"|"$/g, "");
@@ -58,13 +68,13 @@ export async function completeUpload(
     throw s3Errors.malformedXml({ why: `it must list 1 to ${MAX_PARTS} parts` });
   if (parts.some(({ partNumber }, index) => index > 0 && partNumber <= parts[index - 1]!.partNumber))
     throw s3Errors.invalidPartOrder();
-  const object = await buckets.completeUpload(bucket.id, uploadOf(call), parts);
+  const object = await buckets.completeUpload(bucket.id, uploadRefOf(context), parts);
   await bucketList.confirm(bucket.id);
   return {
     status: 200,
     headers: { "x-amz-version-id": object.version },
     body: xmlDocument("CompleteMultipartUploadResult", [
-      ["Location", call.resource],
+      ["Location", context.resource],
       ["Bucket", bucket.name],
       ["Key", object.key],
       ["ETag", `"${object.etag}"`],
@@ -72,16 +82,20 @@ export async function completeUpload(
   };
 }
 
-export async function abortUpload(call: S3Call, { buckets }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  await buckets.abortUpload(bucket.id, uploadOf(call));
+export async function abortUpload(
+  context: S3RequestContext,
+  { buckets }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  await buckets.abortUpload(bucket.id, uploadRefOf(context));
   return { status: 204 };
 }
 
-export async function listParts(call: S3Call, { buckets }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { query, account } = call;
-  const after = numberOf(query, "part-number-marker", { min: 0, max: 2 ** 31 }) ?? 0;
-  const limit = Math.min(numberOf(query, "max-parts", { min: 1, max: 2 ** 31 }) ?? 1000, 1000);
-  const { upload, parts, more } = await buckets.listParts(bucket.id, uploadOf(call), { after, limit });
+export async function listParts(context: S3RequestContext, { buckets }: S3Deps, bucket: R2Bucket): Promise<S3Response> {
+  const { query, account } = context;
+  const after = integerParameter(query, "part-number-marker", { min: 0, max: 2 ** 31 }) ?? 0;
+  const limit = Math.min(integerParameter(query, "max-parts", { min: 1, max: 2 ** 31 }) ?? 1000, 1000);
+  const { upload, parts, more } = await buckets.listParts(bucket.id, uploadRefOf(context), { after, limit });
   const owner = (name: string): Element => [
     name,
     [
@@ -115,11 +129,15 @@ export async function listParts(call: S3Call, { buckets }: S3Deps, bucket: R2Buc
   };
 }
 
-export async function listUploads(call: S3Call, { buckets }: S3Deps, bucket: R2Bucket): Promise<S3Answer> {
-  const { query, account } = call;
+export async function listUploads(
+  context: S3RequestContext,
+  { buckets }: S3Deps,
+  bucket: R2Bucket,
+): Promise<S3Response> {
+  const { query, account } = context;
   const { prefix, delimiter, encode, encoding } = listQuery(query);
   if (delimiter !== "") throw s3Errors.notImplemented({ feature: "delimiter of ListMultipartUploads" });
-  const limit = Math.min(numberOf(query, "max-uploads", { min: 1, max: 2 ** 31 }) ?? 1000, 1000);
+  const limit = Math.min(integerParameter(query, "max-uploads", { min: 1, max: 2 ** 31 }) ?? 1000, 1000);
   const keyMarker = query.get("key-marker") ?? "";
   const uploadMarker = query.get("upload-id-marker") ?? "";
   const { uploads, more } = await buckets.listUploads(bucket.id, {
@@ -127,7 +145,7 @@ export async function listUploads(call: S3Call, { buckets }: S3Deps, bucket: R2B
     limit,
     ...(keyMarker !== "" && { afterKey: keyMarker, ...(uploadMarker !== "" && { afterUpload: uploadMarker }) }),
   });
-  const last = more ? uploads.at(-1) : undefined;
+  const lastUpload = more ? uploads.at(-1) : undefined;
   const owner = (name: string): Element => [
     name,
     [
@@ -141,8 +159,8 @@ export async function listUploads(call: S3Call, { buckets }: S3Deps, bucket: R2B
       ["Bucket", bucket.name],
       ["KeyMarker", encode(keyMarker)],
       ["UploadIdMarker", uploadMarker],
-      last && ["NextKeyMarker", encode(last.key)],
-      last && ["NextUploadIdMarker", last.uploadId],
+      lastUpload && ["NextKeyMarker", encode(lastUpload.key)],
+      lastUpload && ["NextUploadIdMarker", lastUpload.uploadId],
       ["Prefix", encode(prefix)],
       encoding === undefined ? undefined : ["EncodingType", encoding],
       ["MaxUploads", limit],

@@ -3,17 +3,17 @@ import type { KvNamespaces } from "./kv/index.ts";
 import type { R2Bucket, R2BucketList } from "./r2/index.ts";
 
 /**
- * Lists of `reelpost dev`, which has no accounts: each id in a configuration is a namespace, bucket or database that
- * exists, and its content is stored under the id itself.
+ * Lists for `reelpost dev`, which has no accounts: every id in a configuration identifies an existing namespace, bucket
+ * or database, whose content is stored under the id itself.
  */
 
-const NEVER = new Date(0);
-const MAX_NAMESPACE_ID = 512;
+const UNKNOWN_DATE = new Date(0);
+const MAX_NAMESPACE_ID_LENGTH = 512;
 
 export const unlistedNamespaces = (namespaces: KvNamespaces): KvNamespaces => ({
   ...namespaces,
-  parseId: (text) => (text === "" || text.length > MAX_NAMESPACE_ID || text.includes("\0") ? undefined : text),
-  get: async (_, id) => ({ id, title: id, createdAt: NEVER }),
+  parseId: (text) => (text === "" || text.length > MAX_NAMESPACE_ID_LENGTH || text.includes("\0") ? undefined : text),
+  get: async (_, id) => ({ id, title: id, createdAt: UNKNOWN_DATE }),
   exists: async () => true,
   isLive: () => true,
 });
@@ -22,7 +22,7 @@ export const unlistedBuckets = (list: R2BucketList): R2BucketList => {
   const bucketOf = (name: string): R2Bucket => ({
     id: name,
     name,
-    createdAt: NEVER,
+    createdAt: UNKNOWN_DATE,
     storageClass: "Standard",
     jurisdiction: "default",
   });
@@ -40,7 +40,7 @@ export const unlistedDatabases = (list: D1DatabaseList): D1DatabaseList => ({
   get: async (_, id): Promise<D1Database> => ({
     id,
     name: id,
-    createdAt: NEVER,
+    createdAt: UNKNOWN_DATE,
     readReplication: "disabled",
     jurisdiction: null,
     locationHint: null,

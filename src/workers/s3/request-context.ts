@@ -5,7 +5,7 @@ import type { BucketRef, BucketSettingsStore } from "../bucket-settings/index.ts
 import type { S3Address } from "./address.ts";
 import type { S3Body } from "./payload.ts";
 
-/** The buckets of accounts. In development every name is a bucket. */
+/** The buckets of each account. In development, a bucket exists for every valid name. */
 export type S3BucketList = Pick<R2BucketList, "get" | "list" | "create" | "delete" | "confirm">;
 
 export interface S3Deps {
@@ -15,33 +15,36 @@ export interface S3Deps {
   clock: Clock;
 }
 
-/** An authenticated request. */
-export interface S3Call {
+/** An authenticated request and its permissions. */
+export interface S3RequestContext {
   method: string;
   address: S3Address;
   /** "" in development. */
   account: string;
   query: ReadonlyMap<string, string>;
   headers: Headers;
-  /** The resource of the path, for errors and results. */
+  /** The path of the request, for errors and results. */
   resource: string;
   body(): S3Body;
-  /** Throws accessDenied unless the key has the permission for the objects of the bucket; without one, of the account. */
-  require(access: "Read" | "Write", bucket: Pick<R2Bucket, "name" | "jurisdiction"> | undefined): void;
-  /** True if `require` would not throw. */
-  may(access: "Read" | "Write", bucket: Pick<R2Bucket, "name" | "jurisdiction">): boolean;
+  /**
+   * Throws accessDenied unless the key has the permission for the objects of the bucket, or without a bucket, for the
+   * account.
+   */
+  requirePermission(access: "Read" | "Write", bucket: Pick<R2Bucket, "name" | "jurisdiction"> | undefined): void;
+  /** True if `requirePermission` would not throw. */
+  hasPermission(access: "Read" | "Write", bucket: Pick<R2Bucket, "name" | "jurisdiction">): boolean;
 }
 
-export interface S3Answer {
+export interface S3Response {
   status: number;
   headers?: Headers | Record<string, string>;
-  /** A text is an XML document. */
+  /** A string is an XML document. */
   body?: string | Readable;
 }
 
 /** The bucket in the path. Throws noSuchBucket. */
 export async function bucketOf(
-  { account, address: { jurisdiction } }: Pick<S3Call, "account" | "address">,
+  { account, address: { jurisdiction } }: Pick<S3RequestContext, "account" | "address">,
   { bucketList }: S3Deps,
   name: string,
 ): Promise<R2Bucket | undefined> {
@@ -49,7 +52,7 @@ export async function bucketOf(
   return jurisdiction === undefined || bucket?.jurisdiction === jurisdiction ? bucket : undefined;
 }
 
-export const refOf = ({ account }: Pick<S3Call, "account">, { id, name }: R2Bucket): BucketRef => ({
+export const bucketRefOf = ({ account }: Pick<S3RequestContext, "account">, { id, name }: R2Bucket): BucketRef => ({
   id,
   account,
   name,

@@ -42,8 +42,8 @@ test("custom domains have locked CNAME records, which are removed with the domai
   assert.deepEqual(await routing.conflicts(zone, ["app.shop.example"]), []);
   await routing.publish(zone, ["app.shop.example"], false);
   assert.deepEqual(await recordLines(), [`app.shop.example CNAME ${WEB_HOST} locked`]);
-  assert.equal((await routing.enclosing("x.app.shop.example"))?.id, zone.id);
-  assert.equal(await routing.enclosing("other.example"), undefined);
+  assert.equal((await routing.findEnclosing("x.app.shop.example"))?.id, zone.id);
+  assert.equal(await routing.findEnclosing("other.example"), undefined);
 });
 
 test("other address records conflict, and are replaced only on request; a rejected change has no effect", async (t) => {

@@ -29,7 +29,7 @@ export function createRoutingZones({ zones, webHost }: RoutingZonesDeps): Routin
 
   return {
     find: async (id) => zoneOf(await zones.find(id)),
-    enclosing: async (host) => zoneOf(await zones.byName(host, { enclosing: true })),
+    findEnclosing: async (host) => zoneOf(await zones.byName(host, { enclosing: true })),
     async conflicts(zone, hosts) {
       if (webHost === undefined) return [];
       const conflictingRecords = await Promise.all(hosts.map((host) => conflictingRecordsAt(zone, host)));

@@ -107,7 +107,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
         query: z.object({ show_zonename: z.string().optional() }),
         result: z.array(scriptRouteShape),
       },
-      async ({ params }) => answer((await routes.ofScript(...accountAndScript(params))).map(shownWithZone)),
+      async ({ params }) => answer((await routes.listByScript(...accountAndScript(params))).map(shownWithZone)),
     ),
   ),
   // With `validate`, only checks the routes, even if the worker does not exist yet: a deploy does so before the upload.

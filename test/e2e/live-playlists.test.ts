@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { push, rtmp, srt } from "../faults/live/publishers.ts";
 import { startLiveServer } from "../faults/live/server.ts";
-import { checkLowLatencyHls } from "../support/hls-checker.ts";
+import { checkLowLatencyHls } from "../support/hls/checker.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 
 const SECONDS = 14;

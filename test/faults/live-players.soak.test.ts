@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
-import { checkLowLatencyHls } from "../support/hls-checker.ts";
+import { checkLowLatencyHls } from "../support/hls/checker.ts";
 import { clip, needsFfmpeg, X264 } from "../support/media.ts";
 import { push, rtmp } from "./live/publishers.ts";
 import { startLiveServer } from "./live/server.ts";

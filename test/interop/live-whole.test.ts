@@ -1,18 +1,17 @@
 // Broadcasts through the whole server: published by RTMP, RTMPS, SRT and WHIP, played by common players, and afterwards
 // an ordinary video.
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { clientFile, FAKE_CAMERA, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { needsFfmpeg } from "../support/media.ts";
+import { HEVC, probePackets, startFfmpeg } from "./live-ffmpeg.ts";
+import { receiveNotifications } from "./live-notifications.ts";
+import { LIVE_PAGE } from "./live-page.ts";
 import { createScope } from "./platform.ts";
 import { startVideoPlatform, type ShownVideo, type VideoPlatform } from "./video-platform.ts";
 
@@ -29,91 +28,6 @@ interface ShownInput {
   status: string | null;
 }
 
-const PAGE = `<!doctype html><video muted autoplay playsinline></video><script src="/hls.js"></script><script>
-  const video = document.querySelector("video");
-  const problems = [];
-  const until = async (what, met) => {
-    for (const began = Date.now(); !met(); ) {
-      if (Date.now() - began > 50000) throw new Error("timed out waiting for " + what + " at " + video.currentTime + " s, " + JSON.stringify(problems));
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-  };
-  /** Plays three seconds of what is on now. */
-  async function live(url) {
-    const hls = new Hls({ enableWorker: false, lowLatencyMode: true });
-    hls.on(Hls.Events.ERROR, (_name, { fatal, type, details, error }) => fatal && problems.push(type + " " + details + " " + error?.message));
-    hls.loadSource(url);
-    hls.attachMedia(video);
-    await video.play();
-    await until("playing", () => video.currentTime > 0);
-    const from = video.currentTime;
-    await until("three seconds", () => video.currentTime > from + 3);
-    return { problems, parts: hls.latestLevelDetails?.partList?.length ?? 0, latency: hls.latency, levels: hls.levels.map(({ height }) => height), width: video.videoWidth };
-  }
-  async function exchange(url, peer) {
-    await peer.setLocalDescription(await peer.createOffer());
-    await until("ICE candidates", () => peer.iceGatheringState === "complete");
-    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription.sdp });
-    if (response.status !== 201) throw new Error(response.status + " " + (await response.text()));
-    await peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
-    await until("a connection", () => peer.connectionState === "connected");
-    return new URL(response.headers.get("location"), url).href;
-  }
-  let session;
-  async function publish(url) {
-    const stream = await navigator.mediaDevices.getUserMedia({ audio: true, video: { width: 640, height: 360 } });
-    const peer = new RTCPeerConnection();
-    for (const track of stream.getTracks()) {
-      const transceiver = peer.addTransceiver(track, { direction: "sendonly" });
-      if (track.kind === "video") transceiver.setCodecPreferences(RTCRtpSender.getCapabilities("video").codecs.filter(({ mimeType }) => mimeType === "video/H264"));
-    }
-    session = await exchange(url, peer);
-  }
-  const unpublish = async () => (await fetch(session, { method: "DELETE" })).status;
-  async function whep(url) {
-    const peer = new RTCPeerConnection();
-    for (const kind of ["video", "audio"]) peer.addTransceiver(kind, { direction: "recvonly" });
-    const stream = new MediaStream();
-    peer.addEventListener("track", ({ track }) => stream.addTrack(track));
-    await exchange(url, peer);
-    video.srcObject = stream;
-    video.peer = peer;
-    await video.play();
-    await until("playing", () => video.currentTime > 2);
-    return { kinds: stream.getTracks().map(({ kind }) => kind).sort(), width: video.videoWidth };
-  }
-</script>`;
-
-const SOURCE = [
-  "-re",
-  "-f",
-  "lavfi",
-  "-i",
-  "testsrc2=size=640x360:rate=25",
-  "-re",
-  "-f",
-  "lavfi",
-  "-i",
-  "sine=frequency=440:sample_rate=48000",
-];
-const ENCODED = [
-  "-c:v",
-  "libx264",
-  "-preset",
-  "ultrafast",
-  "-tune",
-  "zerolatency",
-  "-pix_fmt",
-  "yuv420p",
-  "-b:v",
-  "800k",
-  "-g",
-  "50",
-  "-c:a",
-  "aac",
-  "-b:a",
-  "64k",
-];
 const missing =
   !existsSync(clientFile("hls.js")) &&
   process.env["REQUIRE_ALL"] !== "1" &&
@@ -129,7 +43,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       startVideoPlatform(scope, { REELPOST_LIVE_RECONNECT_SECONDS: "2" }),
       openBrowser(scope, FAKE_CAMERA),
       openSite(scope, {
-        "/": { type: "text/html", body: PAGE },
+        "/": { type: "text/html", body: LIVE_PAGE },
         "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
       }),
     ]);
@@ -144,19 +58,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   const shown = (uid: string): Promise<ShownInput> =>
     platform.client.stream.liveInputs.get(uid, { account_id: platform.account });
 
-  /** Publishes with ffmpeg until it is stopped. */
-  function push(...target: string[]) {
-    const child = spawn(
-      "ffmpeg",
-      ["-hide_banner", "-loglevel", "warning", "-nostdin", ...SOURCE, ...ENCODED, ...target],
-      { stdio: ["ignore", "ignore", "pipe"] },
-    );
-    let words = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-4096)));
-    const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
-    scope.after(async () => void (child.kill("SIGKILL"), await ended));
-    return { ended, words: () => words, stop: async () => void (child.kill("SIGINT"), await ended) };
-  }
+  const push = (...target: string[]) => startFfmpeg(scope, target);
 
   async function until<Value>(look: () => Promise<Value | undefined | false>, what: string): Promise<Value> {
     for (const began = Date.now(); ; await sleep(50)) {
@@ -179,45 +81,6 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       await page.context().close();
     }
   }
-  /** A user's server that receives live input notifications. */
-  async function receiveNotifications() {
-    const received: string[] = [];
-    const server = createServer(
-      (request, response) =>
-        void buffer(request).then((body) => {
-          const { name, data } = JSON.parse(body.toString()) as {
-            name: string;
-            data: { input_id: string; event_type: string };
-          };
-          received.push(`${name} ${data.input_id} ${data.event_type}`);
-          response.writeHead(200).end();
-        }),
-    );
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    scope.after(async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => void server.close(resolve));
-    });
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, received };
-  }
-  const probe = async (url: string) =>
-    await promisify(execFile)(
-      "ffprobe",
-      [
-        "-hide_banner",
-        "-loglevel",
-        "warning",
-        "-count_packets",
-        "-show_entries",
-        "stream=codec_type,codec_name,nb_read_packets",
-        "-of",
-        "json",
-        url,
-      ],
-      { timeout: 60_000 },
-    );
-
   it(
     "RTMP: played with low latency by hls.js while live, also by WHEP and over RTMP; available as a video shortly after its end",
     { timeout: 110_000 },
@@ -277,7 +140,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       }, "a download");
       assert.equal((await fetch(download)).status, 200);
       assert.ok(over.duration > 4, `${over.duration} s`);
-      const { stdout, stderr: said } = await probe(over.playback.hls);
+      const { stdout, stderr: said } = await probePackets(over.playback.hls);
       assert.equal(said, "");
       const streams = (JSON.parse(stdout) as { streams: { codec_type: string; nb_read_packets: string }[] }).streams;
       const pictures = streams
@@ -376,25 +239,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   it("hls.js plays a live 360p HEVC broadcast in a browser without HEVC", { timeout: 110_000 }, async () => {
     const show = await input();
     const { url, streamId, passphrase } = show.srt;
-    const hevc = [
-      "-c:v",
-      "libx265",
-      "-preset",
-      "ultrafast",
-      "-tune",
-      "zerolatency",
-      "-x265-params",
-      "log-level=none:keyint=50",
-      "-pix_fmt",
-      "yuv420p",
-      "-b:v",
-      "600k",
-      "-c:a",
-      "aac",
-      "-b:a",
-      "64k",
-    ];
-    const publisher = push(...hevc, "-f", "mpegts", `${url}?streamid=${streamId}&passphrase=${passphrase}`);
+    const publisher = push(...HEVC, "-f", "mpegts", `${url}?streamid=${streamId}&passphrase=${passphrase}`);
     await onAir(show);
     const seen = await inPage<{ problems: string[]; levels: number[]; width: number }>(
       `live(${JSON.stringify(show.playback.hls)})`,
@@ -426,7 +271,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
 
   it("a wrong key, a second publisher and a key rotated during the broadcast", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
-    const { url, received } = await receiveNotifications();
+    const { url, received } = await receiveNotifications(scope);
     await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {
       method: "POST",
       headers: { "content-type": "application/json" },

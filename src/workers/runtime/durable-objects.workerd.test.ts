@@ -298,6 +298,7 @@ describe("Durable Objects in workerd", () => {
   });
 
   test("the version deployed last runs, even for requests addressed to the previous version", async () => {
+    await deploy("two");
     await deploy("three", "key-3");
     currentWorker = "key-3";
     assert.equal(await callWorker("a/edition"), "three");

@@ -3,8 +3,8 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/server/dev-storage.ts",
-    from: "equal(secret, token)",
-    to: "equal(token, token)",
+    from: "equalSecrets(secret, token)",
+    to: "equalSecrets(token, token)",
     test: "test/e2e/cli-local-storage.test.ts",
     name: "without the token",
   },
@@ -34,8 +34,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/wrangler-state/import-state.ts",
-    from: "return overwrite ? distinct.toReversed() : distinct;",
-    to: "return distinct;",
+    from: "return overwrite ? distinctSources.toReversed() : distinctSources;",
+    to: "return distinctSources;",
     test: "src/workers/wrangler-state/import-state.test.ts",
   },
   {
@@ -46,7 +46,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/cli/deploy/provision.ts",
-    from: "if (found !== undefined) return found;",
+    from: "if (existingId !== undefined) return existingId;",
     to: "",
     test: "src/cli/deploy/provision.test.ts",
   },

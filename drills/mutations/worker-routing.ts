@@ -39,7 +39,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/secrets-store/secrets-store.ts",
-    from: "value: vault.seal(value, contextOf({ account_id: account, id })),",
+    from: "value: sealer.seal(value, contextOf({ account_id: account, id })),",
     to: "value,",
     test: "src/workers/secrets-store/secrets-store.test.ts",
   },

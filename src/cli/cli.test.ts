@@ -51,7 +51,7 @@ test("--version and help at every level go to stdout and succeed", async (t) => 
   });
   const [bare, withOption, word] = await Promise.all([cli(cwd), cli(cwd, "--help"), cli(cwd, "help")]);
   assert.deepEqual([bare.code, withOption.stdout, word.stdout], [0, bare.stdout, bare.stdout]);
-  assert.match(bare.stdout, /^Commands\n {2}init {11}create a worker project\n {2}dev {12}run a worker/m);
+  assert.match(bare.stdout, /^Commands\n {2}init {13}create a worker project\n {2}dev {14}run a worker/m);
   const [page, other] = await Promise.all([cli(cwd, "types", "-h"), cli(cwd, "help", "types")]);
   assert.equal(other.stdout, page.stdout);
   assert.equal(

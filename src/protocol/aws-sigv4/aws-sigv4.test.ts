@@ -108,7 +108,7 @@ describe("published examples", () => {
       signedHeaders: ["host"],
       signature,
       time,
-      at: Date.UTC(2013, 4, 24),
+      timestamp: Date.UTC(2013, 4, 24),
       expires: 86_400,
     });
   });

@@ -104,7 +104,7 @@ writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.str
       responseCode: 451,
     });
     const unbuiltEvent = await server.event(isEmail);
-    assert.match(unbuiltEvent.warnings.join(), /no working build exists: test cannot run: /);
+    assert.match(unbuiltEvent.warnings.join(), /the worker has no working build: test cannot run: /);
 
     let nextBuild = next(server, "built");
     await writeProjectFile(folder, "src/index.ts", handler);
@@ -118,7 +118,7 @@ writeFileSync("out.js", \`export default { fetch: () => new Response(\${JSON.str
     const nextFailure = next(server, "build-failed");
     await writeProjectFile(folder, "src/index.ts", "export default {");
     await nextFailure;
-    assert.deepEqual(await warningsOf(), ["the latest build failed: the last working build handled this message"]);
+    assert.deepEqual(await warningsOf(), ["the latest build failed, so the last working build handled this message"]);
     nextBuild = next(server, "built");
     await writeProjectFile(folder, "src/index.ts", `${handler} console.log("repaired");`);
     await nextBuild;

@@ -32,7 +32,7 @@ describe("tail workers in development", () => {
   it("are reported once if they are not running", async () => {
     const report = await server.event(
       (event): event is Extract<DevEvent, { text: string }> =>
-        event.event === "warning" && event.text.includes("the tail worker absent of producing does not run"),
+        event.event === "warning" && event.text.includes("the tail worker absent of producing is not running"),
     );
     assert.match(report.text, /another --config/);
   });

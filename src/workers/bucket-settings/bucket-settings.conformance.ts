@@ -89,6 +89,7 @@ export function bucketSettingsConformance(engine: TestEngine): void {
       await assert.rejects(cors([origin]), refusal("invalidCors"), origin);
     await assert.rejects(cors([]), refusal("invalidCors"));
     await assert.rejects(cors(["*"], ["a b"]), refusal("invalidCors"));
+    await assert.rejects(cors(["*"], Array<string>(101).fill("x-a")), refusal("invalidCors"));
     const rule: LifecycleRule = { id: "r", enabled: true, conditions: { prefix: "" } };
     const deletion = (condition: unknown): LifecycleRule =>
       ({ ...rule, deleteObjectsTransition: { condition } }) as LifecycleRule;

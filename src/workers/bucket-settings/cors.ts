@@ -3,6 +3,9 @@ import { corsMethods, type CorsMethod, type CorsRule } from "./port.ts";
 
 const MAX_RULES = 100;
 const MAX_POLICY_BYTES = 64 * 1024;
+const MAX_HEADERS_PER_RULE = 100;
+/** Each is compared with each allowed header, and a preflight needs no authentication. */
+const MAX_PREFLIGHT_HEADERS = 100;
 const HTTP_TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Throws invalidCors. */
@@ -21,6 +24,8 @@ export function checkCors(rules: readonly CorsRule[]): void {
     for (const origin of allowed.origins)
       if (!isOrigin(origin))
         throw refuse(`${JSON.stringify(origin)} is not an origin without a path, such as https://example.com`);
+    if ((allowed.headers?.length ?? 0) > MAX_HEADERS_PER_RULE)
+      throw refuse(`a rule has more than ${MAX_HEADERS_PER_RULE} allowed headers`);
     for (const name of allowed.headers ?? [])
       if (!HTTP_TOKEN.test(name) || name.split("*").length > 2)
         throw refuse(`${JSON.stringify(name)} is not a header name, or has more than one asterisk`);
@@ -93,10 +98,9 @@ export function preflightHeaders(
 ): Record<string, string> | undefined {
   const { origin, method } = preflight;
   if (origin === undefined || method === undefined) return undefined;
-  const headers = (preflight.headers ?? "")
-    .split(",")
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => name !== "");
+  const names = (preflight.headers ?? "").split(",").map((name) => name.trim().toLowerCase());
+  const headers = [...new Set(names)].filter((name) => name !== "");
+  if (headers.length > MAX_PREFLIGHT_HEADERS) return undefined;
   const grant = findCorsGrant(rules, { origin, method, headers });
   if (grant === undefined) return undefined;
   const { allowed, maxAgeSeconds } = grant.rule;

@@ -246,6 +246,11 @@ describe("operations of the S3 API", () => {
       { ...origin, "access-control-request-method": "DELETE" },
       { origin: "https://example.org", "access-control-request-method": "GET" },
       { ...origin, "access-control-request-method": "PUT", "access-control-request-headers": "content-type" },
+      {
+        ...origin,
+        "access-control-request-method": "PUT",
+        "access-control-request-headers": Array.from({ length: 101 }, (_, i) => `x-amz-${i}`).join(),
+      },
     ])
       assert.equal((await preflight(preflightHeaders)).code, "AccessForbidden", JSON.stringify(preflightHeaders));
     const readResponse = await send({ path: "/bucket/none", unsignedHeaders: origin });

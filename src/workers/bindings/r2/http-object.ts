@@ -4,6 +4,7 @@ import { conditionsHold } from "./conditions.ts";
 import { r2Errors } from "./errors.ts";
 import { conditionsOf, objectHeaders, rangeHolds, type WantedConditions } from "./http-headers.ts";
 import type { R2Object } from "./object.ts";
+import { MAX_RANGE_CHARACTERS } from "./range.ts";
 
 /** The response to GET or HEAD of an object (RFC 9110). */
 interface HttpObject {
@@ -70,7 +71,10 @@ function withoutBody(object: R2Object, { required }: WantedConditions): HttpObje
 }
 
 /** Requests for multiple ranges or in another unit return the whole object (RFC 9110 14.2). */
-const isOneRange = (range: string) => /^\s*bytes\s*=\s*(\d+\s*-\s*\d*|-\s*\d+)\s*$/i.test(range) && !isBackwards(range);
+const isOneRange = (range: string) =>
+  range.length <= MAX_RANGE_CHARACTERS &&
+  /^\s*bytes\s*=\s*(\d+\s*-\s*\d*|-\s*\d+)\s*$/i.test(range) &&
+  !isBackwards(range);
 const isBackwards = (range: string) => {
   const [, first, last] = /(\d+)\s*-\s*(\d+)/.exec(range) ?? [];
   return first !== undefined && Number(last) < Number(first);

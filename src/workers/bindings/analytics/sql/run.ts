@@ -3,6 +3,7 @@ import { analyticsErrors } from "../errors.ts";
 import type { StoredPoint } from "../points-table.ts";
 import { keyOf, type Column, type Select } from "./ast.ts";
 import { COLUMNS, compile, hasAggregate, type CompileContext, type Groups } from "./compile.ts";
+import { checkExpandedSize } from "./expanded-size.ts";
 import { timeRangeOf, type TimeRange } from "./time-range.ts";
 import { compare, queryError, type CompiledExpression, type Scope, type Type, type Value } from "./values.ts";
 
@@ -40,9 +41,12 @@ export async function runSelect(select: Select, { points, now, limits }: SelectO
       if (++storedValues > limits.values) throw analyticsErrors.tooMuchMemory();
     },
   };
+  const clauses = [select.where, select.having].filter((clause) => clause !== undefined);
+  const selected = columns.map(({ expression }) => expression);
+  checkExpandedSize([...selected, ...clauses, ...select.groupBy, ...select.orderBy.map(({ by }) => by)], aliases);
   const where = select.where && compile(select.where, context);
   const keys = select.groupBy.map((expression) => compile(expression, context));
-  const outputs = [...columns.map(({ expression }) => expression), ...select.orderBy.map(({ by }) => by)];
+  const outputs = [...selected, ...select.orderBy.map(({ by }) => by)];
   const isGrouped =
     keys.length > 0 || select.having !== undefined || outputs.some((each) => hasAggregate(each, aliases));
   const groups: Groups | undefined = isGrouped ? groupsOf(select, keys, context) : undefined;

@@ -139,6 +139,10 @@ describe("errors name the problem", () => {
     ["SELECT constructor(3)", "the function constructor() is not supported"],
     ["SELECT a AS b, b AS a", "the alias a refers to itself"],
     [
+      `SELECT 1 AS a0, ${Array.from({ length: 40 }, (_, i) => `a${i} + a${i} AS a${i + 1}`).join(", ")}`,
+      "the query has more than 20000 operations after its aliases have been expanded",
+    ],
+    [
       "SELECT 1 FROM a WHERE timestamp > 'soon'",
       "\"soon\" is not a date; write it as 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM:SS'",
     ],

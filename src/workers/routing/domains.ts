@@ -92,16 +92,17 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
     plannedDomains: readonly PlannedDomain[],
     override: { origins: boolean; records: boolean },
   ): Promise<void> {
+    // Workers of different accounts can have the same name.
+    const isOther = ({ existingRow, row }: PlannedDomain) =>
+      existingRow !== undefined && existingRow.account_id !== row.account_id;
     const takenDomain = plannedDomains.find(
-      ({ existingRow, row }) => existingRow !== undefined && existingRow.script !== row.script,
+      (domain) =>
+        isOther(domain) || (domain.existingRow !== undefined && domain.existingRow.script !== domain.row.script),
     );
-    if (
-      takenDomain !== undefined &&
-      (!override.origins || takenDomain.existingRow!.account_id !== takenDomain.row.account_id)
-    )
+    if (takenDomain !== undefined && (!override.origins || isOther(takenDomain)))
       throw routingErrors.domainTaken({
         hostname: takenDomain.row.hostname,
-        owner: `the Worker ${takenDomain.existingRow!.script}`,
+        owner: isOther(takenDomain) ? "another account" : `the Worker ${takenDomain.existingRow!.script}`,
       });
     const [conflict] = override.records ? [] : await findConflicts(plannedDomains);
     if (conflict !== undefined) throw routingErrors.recordsExist({ hostname: conflict.hostname });

@@ -56,7 +56,7 @@ export const routingErrors = defineErrors("routing", {
     http: 409,
     permanent: true,
     message: "The custom domain {hostname} belongs to {owner}.",
-    fix: "Detach it from that Worker first, or set override_existing_origin.",
+    fix: "Detach it from its Worker first. Within one account, override_existing_origin replaces it.",
   },
   recordsExist: {
     code: 100117,

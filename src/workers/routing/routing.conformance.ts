@@ -201,6 +201,20 @@ export function routingConformance(engine: TestEngine): void {
       assert.equal(at("http://app.example.com/api/x"), undefined);
     });
 
+    test("of another account cannot be taken by a worker of the same name", async (t) => {
+      const { domains, zones } = await start(t);
+      zones.set("z4", { id: "z4", account: B, name: "shop.example.com" });
+      const theirDomain = await domains.attach(B, "shop", { hostname: "www.shop.example.com", zoneId: "z4" });
+      await assert.rejects(
+        domains.replace(A, "shop", [{ hostname: "www.shop.example.com", zoneId: "z1" }], {
+          origins: true,
+          records: true,
+        }),
+        refusal("domainTaken"),
+      );
+      assert.deepEqual(await domains.list(B), [theirDomain]);
+    });
+
     test("are replaced together with their DNS records, completely or not at all", async (t) => {
       const { domains, published, conflicting, breakDns, at } = await start(t);
       const noOverride = { origins: false, records: false };

@@ -102,6 +102,18 @@ test("keys are copied with metadata and expiration; expired keys are skipped and
   assert.equal((await kv.store.get("mine", "b"))!.size, 100_000);
 });
 
+test("a value outside the directory of values is not read", async (t) => {
+  const { state, kv, run } = await setUp(t);
+  writeNamespace(state, "foreign", [["k", "v"]]);
+  writeFileSync(join(state, "secret"), "private");
+  const db = createStateFile(state, "kv", "KVNamespaceObject", "foreign");
+  db.prepare("update _mf_entries set blob_id = ?").run("../../../../secret");
+  db.close();
+  const [result] = (await run({ kv: [] })).kv;
+  assert.equal(result!.copied, 0);
+  assert.equal(await kv.store.get("foreign", "k"), undefined);
+});
+
 test("the first id of a resource takes precedence if several contain the same key", async (t) => {
   const { state, kv, run } = await setUp(t);
   writeNamespace(state, "preview", [["a", "preview"]]);

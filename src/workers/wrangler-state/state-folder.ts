@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { workerErrors } from "../errors.ts";
 
 /** The Durable Object classes that contain wrangler's local storage. */
@@ -43,8 +43,10 @@ export function openStateFolder(state: string): StateFolder {
         .filter((name) => /^[0-9a-f]{64}\.sqlite$/.test(name))
         .map((name) => join(objectFolder(kind), name)),
     blob(kind, name, id) {
-      const folder = [encodeURIComponent(name), name].find((each) => existsSync(join(root, kind, each, "blobs", id)));
-      return join(root, kind, folder ?? name, "blobs", id);
+      // The id comes from the state of a project that may have been written by others: it must not lead elsewhere.
+      const file = basename(id);
+      const folder = [encodeURIComponent(name), name].find((each) => existsSync(join(root, kind, each, "blobs", file)));
+      return join(root, kind, folder ?? name, "blobs", file);
     },
   };
 }

@@ -74,6 +74,18 @@ export const mutations: Mutation[] = [
     test: "src/workers/queues/queues.test.ts",
   },
   {
+    file: "src/workers/queues/fair-slots.ts",
+    from: "if (heldBy(account) >= total - used) return false;",
+    to: "if (used >= total) return false;",
+    test: "src/workers/queues/fair-slots.test.ts",
+  },
+  {
+    file: "src/workers/queues/delivery.ts",
+    from: "if (isAwaited() && now - startedAt >= yieldAfterMs) return;",
+    to: "",
+    test: "src/workers/queues/queues.test.ts",
+  },
+  {
     file: "src/workers/queues/delivery.ts",
     from: "await Promise.all([...batches].map(([batch, messageIds]) => table.renew(batch, messageIds, until)));",
     to: "",

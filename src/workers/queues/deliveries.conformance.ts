@@ -15,9 +15,12 @@ export function deliveriesConformance(engine: TestEngine): void {
       await fixture.queues.addConsumer(ACCOUNT, id, { type: "worker", script: "w", maxWaitMs: 0, ...consumer });
       const queue = (await fixture.queues.get(ACCOUNT, id))!;
       const worker = createFakeWorker();
-      const deliver = (store: QueueStore = fixture, options: { alone?: boolean } = {}) => {
+      const deliver = (store: QueueStore = fixture, options: Parameters<QueueStore["deliver"]>[1] = {}) => {
         const deliveries = store.deliver(worker.dispatch, { pollMs: 20, leaseMs: 600, ...options });
-        t.after(() => deliveries.close());
+        t.after(() => {
+          worker.end();
+          return deliveries.close();
+        });
         return deliveries;
       };
       return { ...fixture, queue, worker, deliver };
@@ -102,6 +105,62 @@ export function deliveriesConformance(engine: TestEngine): void {
       first.answer(OK);
       await queues.update(ACCOUNT, queue.id, { settings: { deliveryPaused: false } });
       (await worker.next()).answer(OK);
+    });
+
+    /** Creates a queue of an account with messages in it. */
+    async function fill(
+      { queues, messages }: Pick<QueueStore, "queues" | "messages">,
+      account: string,
+      name: string,
+      count: number,
+    ) {
+      const { id } = await queues.create(account, name);
+      await queues.addConsumer(account, id, { type: "worker", script: "w", maxWaitMs: 0, batchSize: 1 });
+      const queue = (await queues.get(account, id))!;
+      const values = Array.from({ length: count }, (_, n) => json(n));
+      await messages.send(queue, values);
+      return queue;
+    }
+
+    const OTHER_ACCOUNT = "b".repeat(32);
+
+    test("slow queues of one account do not stop those of others", { timeout: 20_000 }, async (t) => {
+      const store = await start(t);
+      for (let i = 0; i < 6; i++) await fill(store, ACCOUNT, `slow-${i}`, 1);
+      store.deliver(undefined, { maxQueues: 4 });
+      const slow = [await store.worker.next(), await store.worker.next()];
+      await fill(store, OTHER_ACCOUNT, "fast", 1);
+      const fast = await store.worker.next();
+      assert.deepEqual([fast.batch.queue, store.worker.waiting], ["fast", 0]);
+      for (const { answer } of [fast, ...slow]) answer(OK);
+      for (let i = 0; i < 4; i++) (await store.worker.next()).answer(OK);
+    });
+
+    test("slow batches of one account do not stop those of others", { timeout: 20_000 }, async (t) => {
+      const store = await start(t);
+      await fill(store, ACCOUNT, "slow", 6);
+      store.deliver(undefined, { maxBatches: 4 });
+      const slow = [await store.worker.next(), await store.worker.next()];
+      await fill(store, OTHER_ACCOUNT, "fast", 1);
+      const fast = await store.worker.next();
+      assert.deepEqual([fast.batch.queue, store.worker.waiting], ["fast", 0]);
+      for (const { answer } of [fast, ...slow]) answer(OK);
+      for (let i = 0; i < 4; i++) (await store.worker.next()).answer(OK);
+    });
+
+    test("a queue that is always busy makes way for another one", { timeout: 20_000 }, async (t) => {
+      const store = await start(t);
+      const busy = await fill(store, ACCOUNT, "busy", 20);
+      store.deliver(undefined, { maxQueues: 1, yieldAfterMs: 50 });
+      const first = await store.worker.next();
+      await fill(store, OTHER_ACCOUNT, "other", 1);
+      first.answer(OK);
+      for (let found = false; !found;) {
+        const { batch, answer } = await store.worker.next();
+        found = batch.queue === "other";
+        if (!found) await store.messages.send(busy, [json("more")]);
+        answer(OK);
+      }
     });
 
     test("another process takes over when the lease of a crashed one has expired", async (t) => {

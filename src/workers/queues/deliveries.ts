@@ -1,19 +1,22 @@
-import { messageOf, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import { messageOf } from "../../kernel/index.ts";
 import type { Events } from "../../store/index.ts";
 import { startDelivery, type Delivery, type DeliveryDeps } from "./delivery.ts";
+import { createFairSlots } from "./fair-slots.ts";
 import { QUEUES_TOPIC } from "./queues.ts";
 
-interface DeliveriesDeps extends Omit<DeliveryDeps, "stop"> {
-  events: Events;
-  clock: Clock;
-  ids: Pick<Ids, "hex">;
-  log: Log;
+export interface DeliveryOptions extends Pick<DeliveryDeps, "leaseMs" | "yieldAfterMs"> {
   /** True if no other process uses the database. Leases of an earlier run are then ended immediately. */
-  alone: boolean;
+  alone?: boolean;
   /** How often to poll for messages that have become due. Default 1 s. Limits the precision of delays. */
   pollMs?: number;
-  /** Maximum number of queues from which this process delivers concurrently. Default 100. */
+  /** Maximum number of queues from which this process delivers concurrently. Default 200. One account gets half. */
   maxQueues?: number;
+  /** Maximum number of batches that run concurrently in this process. Default 500. One account gets half. */
+  maxBatches?: number;
+}
+
+interface DeliveriesDeps extends DeliveryOptions, Omit<DeliveryDeps, "stop" | "batchSlots" | "isAwaited"> {
+  events: Events;
 }
 
 interface Deliveries {
@@ -21,17 +24,17 @@ interface Deliveries {
   close(): Promise<void>;
 }
 
-const PAGE_SIZE = 100;
-
 /**
  * Delivers queue messages to the workers that consume them. If there are several processes, only one at a time
- * delivers messages from a given queue.
+ * delivers messages from a given queue. Accounts share the capacity of a process: slow or busy queues of one account
+ * do not stop those of others.
  */
 export function createDeliveries({
   events,
   alone,
   pollMs = 1000,
-  maxQueues = 100,
+  maxQueues = 200,
+  maxBatches = 500,
   ...deps
 }: DeliveriesDeps): Deliveries {
   const { clock, log, queues } = deps;
@@ -39,20 +42,43 @@ export function createDeliveries({
   const running = new Map<string, Delivery>();
   let wake = Promise.withResolvers<void>();
 
-  function start(queueId: string) {
-    const delivery = startDelivery(queueId, { ...deps, stop: stop.signal });
+  const queueSlots = createFairSlots(maxQueues);
+  const batchSlots = createFairSlots(maxBatches);
+  /** Accounts with ready queues for which the last poll found no slot. */
+  let waiting = new Set<string>();
+
+  const isAwaited = (account: string) => waiting.has(account) || (waiting.size > 0 && queueSlots.free === 0);
+
+  function start(account: string, queueId: string) {
+    queueSlots.tryAcquire(account);
+    const delivery = startDelivery(queueId, {
+      ...deps,
+      batchSlots,
+      isAwaited: () => isAwaited(account),
+      stop: stop.signal,
+    });
     running.set(queueId, delivery);
-    void delivery.ended.then(() => running.delete(queueId));
+    void delivery.ended.then(() => {
+      running.delete(queueId);
+      queueSlots.release(account);
+      if (waiting.size > 0) wake.resolve();
+    });
   }
 
-  /** Pages through all queues, so that those that this process cannot lease do not hide the others. */
+  /** Starts one queue at a time, of the account that holds the fewest slots. */
   async function startReadyQueues() {
-    for (let after: string | undefined = ""; after !== undefined && running.size < maxQueues;) {
-      const ready: { queue_id: string }[] = await queues.listReady(clock.now(), after, PAGE_SIZE);
+    const now = clock.now();
+    const accounts = new Set(await queues.listReadyAccounts(now));
+    const ready = new Map<string, string[]>();
+    for (let account; (account = queueSlots.next(accounts)) !== undefined;) {
+      if (!ready.has(account)) ready.set(account, await queues.listReady(account, now, maxQueues));
       if (stop.signal.aborted) return;
-      for (const { queue_id } of ready) if (running.size < maxQueues && !running.has(queue_id)) start(queue_id);
-      after = ready.length < PAGE_SIZE ? undefined : ready.at(-1)?.queue_id;
+      const queueId = ready.get(account)!.pop();
+      if (queueId === undefined) accounts.delete(account);
+      else if (!running.has(queueId)) start(account, queueId);
     }
+    waiting = accounts;
+    if (waiting.size > 0) for (const delivery of running.values()) delivery.wake();
   }
 
   async function run() {
@@ -69,7 +95,7 @@ export function createDeliveries({
   const unsubscribe = events.subscribe(QUEUES_TOPIC, (id) => {
     const delivery = running.get(id);
     if (delivery !== undefined) delivery.wake();
-    else wake.resolve();
+    else if (queueSlots.free > 0) wake.resolve();
   });
   const polling = run().catch((err: unknown) => log.error({ err }, `queues: delivery stopped: ${messageOf(err)}`));
 

@@ -2,6 +2,7 @@ import { messageOf as errorText, type Clock, type Ids, type Log } from "../../ke
 import type { QueueBatch, QueueOutcome } from "../runtime/port.ts";
 import { retryLater, type DeadLetters } from "./dead-letters.ts";
 import { decideBatch } from "./decide.ts";
+import type { FairSlots } from "./fair-slots.ts";
 import { queueLimits } from "./limits.ts";
 import { messageOf } from "./messages.ts";
 import type { MessagesTable } from "./messages-table.ts";
@@ -21,11 +22,20 @@ export interface DeliveryDeps {
   ids: Pick<Ids, "hex">;
   log: Log;
   stop: AbortSignal;
+  /** Limits the batches of each account, and all of them. */
+  batchSlots: FairSlots;
+  /** True if other queues need the place of this one. */
+  isAwaited(): boolean;
+  /** How long a busy queue is delivered before it makes way for others that wait. Default 5 s. */
+  yieldAfterMs?: number;
   /** Lease duration: after a crash, messages in delivery are redelivered when their lease expires. Default 30 s. */
   leaseMs?: number;
 }
 
-/** Delivers the messages of one queue in this process until the queue has been empty for a while. */
+/**
+ * Delivers the messages of one queue in this process until the queue has been empty for a while, or makes way for
+ * others.
+ */
 export interface Delivery {
   /** Call this when the queue has new messages or changed settings. */
   wake(): void;
@@ -41,7 +51,8 @@ const START_RETRY_MS = 2000;
 const FAILURE_RETRY_MS = 1000;
 
 export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
-  const { queues, table, messages, deadLetters, dispatch, clock, ids, log, stop, leaseMs = 30_000 } = deps;
+  const { queues, table, messages, deadLetters, dispatch, clock, ids, log, stop, batchSlots, isAwaited } = deps;
+  const { leaseMs = 30_000, yieldAfterMs = 5000 } = deps;
   const token = ids.hex();
   /** Ids of the messages in each running batch, by the token of the batch. */
   const batches = new Map<string, string[]>();
@@ -68,34 +79,50 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   }
 
   async function deliverAll() {
-    let emptySince = clock.now();
-    while (!stop.aborted) {
-      // Read for each batch, so that changed settings, such as a pause, apply to the next batch.
-      const row = await queues.findLeased(queueId, token);
-      const queue = row && queueOf(row);
-      if (queue?.consumer?.script === undefined || queue.deliveryPaused) return;
-      const { batchSize, maxWaitMs, maxConcurrency = queueLimits.consumer.maxConcurrency.default } = queue.consumer;
-      const now = clock.now();
-      const dueTimes = await table.due(queueId, batchSize);
-      const due = dueTimes.filter((time) => time <= now);
-      if (due.length === 0) {
-        if (batches.size === 0 && now - emptySince >= LINGER_MS) return;
-        await wait(Math.min(POLL_MS, (dueTimes[0] ?? Infinity) - now));
-        continue;
+    const startedAt = clock.now();
+    let emptySince = startedAt;
+    /** The account for which the next batch already has a slot. */
+    let slotOf: string | undefined;
+    try {
+      while (!stop.aborted) {
+        // Read for each batch, so that changed settings, such as a pause, apply to the next batch.
+        const row = await queues.findLeased(queueId, token);
+        const queue = row && queueOf(row);
+        if (queue?.consumer?.script === undefined || queue.deliveryPaused) return;
+        const { batchSize, maxWaitMs, maxConcurrency = queueLimits.consumer.maxConcurrency.default } = queue.consumer;
+        const now = clock.now();
+        if (isAwaited() && now - startedAt >= yieldAfterMs) return;
+        const dueTimes = await table.due(queueId, batchSize);
+        const due = dueTimes.filter((time) => time <= now);
+        if (due.length === 0) {
+          if (batches.size === 0 && (isAwaited() || now - emptySince >= LINGER_MS)) return;
+          await wait(Math.min(POLL_MS, (dueTimes[0] ?? Infinity) - now));
+          continue;
+        }
+        emptySince = now;
+        const filledAt = due[0]! + maxWaitMs;
+        if (due.length < batchSize && filledAt > now) await wait(Math.min(filledAt - now, POLL_MS));
+        else if (batches.size >= maxConcurrency) await wait(POLL_MS);
+        else if (slotOf !== undefined || batchSlots.tryAcquire(queue.account)) {
+          slotOf = undefined;
+          await begin(queue, batchSize);
+        } else if (await batchSlots.acquire(queue.account, stop)) slotOf = queue.account;
       }
-      emptySince = now;
-      const filledAt = due[0]! + maxWaitMs;
-      if (due.length < batchSize && filledAt > now) await wait(Math.min(filledAt - now, POLL_MS));
-      else if (batches.size >= maxConcurrency) await wait(POLL_MS);
-      else await begin(queue, batchSize);
+    } finally {
+      if (slotOf !== undefined) batchSlots.release(slotOf);
     }
   }
 
-  /** Claims a batch and runs it in the background. */
+  /** Claims a batch and runs it in the background. Releases the batch slot that the caller acquired. */
   async function begin(current: Queue, size: number) {
     const batch = ids.hex();
     const now = clock.now();
-    const rows = await table.claim(queueId, size, { token: batch, now, until: now + leaseMs });
+    let rows: MessageRow[] = [];
+    try {
+      rows = await table.claim(queueId, size, { token: batch, now, until: now + leaseMs });
+    } finally {
+      if (rows.length === 0) batchSlots.release(current.account);
+    }
     if (rows.length === 0) return;
     batches.set(
       batch,
@@ -110,6 +137,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
       )
       .finally(() => {
         batches.delete(batch);
+        batchSlots.release(current.account);
         wake();
       });
   }

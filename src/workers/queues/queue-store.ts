@@ -2,7 +2,7 @@ import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Db, Events } from "../../store/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import { createDeadLetters, type DeadLetters } from "./dead-letters.ts";
-import { createDeliveries } from "./deliveries.ts";
+import { createDeliveries, type DeliveryOptions } from "./deliveries.ts";
 import type { DeliveryDeps } from "./delivery.ts";
 import { createQueueMessages } from "./messages.ts";
 import { createMessagesTable } from "./messages-table.ts";
@@ -29,10 +29,7 @@ export interface QueueStore extends Pick<BindingServices["queue"], "handle"> {
    * Delivers messages to workers until closed. `alone` means that no other process uses the database; default true for
    * SQLite.
    */
-  deliver(
-    dispatch: DeliveryDeps["dispatch"],
-    options?: { pollMs?: number; leaseMs?: number; alone?: boolean },
-  ): { close(): Promise<void> };
+  deliver(dispatch: DeliveryDeps["dispatch"], options?: DeliveryOptions): { close(): Promise<void> };
 }
 
 export function createQueueStore({

@@ -33,6 +33,23 @@ export function createQueuesTable(db: Db) {
     return queue && { ...queue, consumer };
   }
 
+  /** Queues that have due messages, are consumed by a worker, are not paused, and are not leased for delivery. */
+  const ready = (now: number) =>
+    tables
+      .selectFrom("queue_consumers")
+      .innerJoin("queues", "queues.id", "queue_consumers.queue_id")
+      .where("queue_consumers.type", "=", "worker")
+      .where("queue_consumers.owner_until", "<=", now)
+      .where("queues.delivery_paused", "=", 0)
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom("queue_messages")
+            .select("queue_messages.id")
+            .whereRef("queue_messages.queue_id", "=", "queue_consumers.queue_id")
+            .where("queue_messages.due_at", "<=", now),
+        ),
+      );
+
   return {
     /**
      * Inserts a queue. Resolves with the new row, with the existing row of that name, or with "too many" if the account
@@ -140,31 +157,23 @@ export function createQueuesTable(db: Db) {
       return db.read(script === undefined ? query : query.where("script", "=", script));
     },
 
-    /**
-     * Lists queues that have due messages, are consumed by a worker, are not paused, and are not leased for delivery.
-     * Ordered by id, starting after `after`.
-     */
-    listReady: (now: number, after: string, limit: number): Promise<{ queue_id: string }[]> =>
-      db.read(
-        tables
-          .selectFrom("queue_consumers")
-          .innerJoin("queues", "queues.id", "queue_consumers.queue_id")
+    /** Lists the accounts that have ready queues. */
+    async listReadyAccounts(now: number): Promise<string[]> {
+      const rows = await db.read(ready(now).select("queue_consumers.account_id").distinct());
+      return rows.map(({ account_id }) => account_id);
+    },
+
+    /** Lists ready queues of an account in random order, so that each gets a turn if they cannot all be delivered. */
+    async listReady(account: string, now: number, limit: number): Promise<string[]> {
+      const rows = await db.read(
+        ready(now)
           .select("queue_consumers.queue_id")
-          .where("queue_consumers.type", "=", "worker")
-          .where("queue_consumers.owner_until", "<=", now)
-          .where("queue_consumers.queue_id", ">", after)
-          .where("queues.delivery_paused", "=", 0)
-          .where(({ exists, selectFrom }) =>
-            exists(
-              selectFrom("queue_messages")
-                .select("queue_messages.id")
-                .whereRef("queue_messages.queue_id", "=", "queue_consumers.queue_id")
-                .where("queue_messages.due_at", "<=", now),
-            ),
-          )
-          .orderBy("queue_consumers.queue_id")
+          .where("queue_consumers.account_id", "=", account)
+          .orderBy(sql`random()`)
           .limit(limit),
-      ),
+      );
+      return rows.map(({ queue_id }) => queue_id);
+    },
 
     /**
      * Acquires or renews the delivery lease of a queue. Returns undefined if another process holds it, or if no worker

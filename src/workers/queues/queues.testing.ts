@@ -50,10 +50,18 @@ export const OK: QueueOutcome = { outcome: "ok", started: true, ackAll: false, a
 /** A fake worker. The test takes its batches one by one and ends them. */
 export function createFakeWorker() {
   const waiting: { batch: QueueBatch; answer: (outcome: QueueOutcome) => void }[] = [];
+  const unanswered = new Set<(outcome: QueueOutcome) => void>();
   let arrived = Promise.withResolvers<void>();
+  let ended = false;
   return {
     dispatch: (_ref: unknown, batch: QueueBatch) =>
-      new Promise<QueueOutcome>((answer) => {
+      new Promise<QueueOutcome>((resolve) => {
+        if (ended) return resolve(OK);
+        const answer = (outcome: QueueOutcome) => {
+          unanswered.delete(answer);
+          resolve(outcome);
+        };
+        unanswered.add(answer);
         waiting.push({ batch, answer });
         arrived.resolve();
       }),
@@ -64,6 +72,11 @@ export function createFakeWorker() {
     async next() {
       for (; waiting.length === 0; await arrived.promise) arrived = Promise.withResolvers();
       return waiting.shift()!;
+    },
+    /** Ends all batches, also those to come, so that a failed test ends. */
+    end() {
+      ended = true;
+      for (const answer of unanswered) answer(OK);
     },
   };
 }

@@ -49,4 +49,16 @@ export const mutations: Mutation[] = [
     to: "after = page[0];",
     test: "src/workers/bindings/analytics/analytics.test.ts",
   },
+  {
+    file: "src/workers/bindings/analytics/sql/format.ts",
+    from: "if (bytes > maxBytes)",
+    to: "if (bytes > 100 * maxBytes)",
+    test: "src/workers/bindings/analytics/analytics.test.ts",
+  },
+  {
+    file: "src/workers/bindings/analytics/sql/run.ts",
+    from: "bytes += rowBytes(row);",
+    to: "",
+    test: "src/workers/bindings/analytics/analytics.test.ts",
+  },
 ];

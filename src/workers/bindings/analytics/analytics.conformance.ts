@@ -157,7 +157,7 @@ export function analyticsConformance(engine: TestEngine): void {
     });
 
     it("limits datasets, rows, groups, stored values, time and concurrent queries", async () => {
-      analytics = open({ datasets: 1, rows: 5, values: 5, queryMs: 0, queriesPerAccount: 1 });
+      analytics = open({ datasets: 1, rows: 5, values: 5, queriesPerAccount: 1 });
       await Promise.all(Array.from({ length: 6 }, (_, i) => write(`i${i}`, [], [i])));
       await assert.rejects(write("x", [], [], "second"), refused("tooManyDatasets"));
       await assert.rejects(data("SELECT index1 FROM events"), refused("resultTooLarge"));
@@ -167,8 +167,36 @@ export function analyticsConformance(engine: TestEngine): void {
       const [first, second] = await Promise.allSettled([data("SHOW TABLES"), data("SHOW TABLES")]);
       assert.equal(first.status, "fulfilled");
       assert.ok(second.status === "rejected" && refused("tooManyQueries")(second.reason as UserError));
-      await Promise.all(Array.from({ length: 1000 }, () => write("many")));
-      await assert.rejects(data("SELECT sum(double1) FROM events"), refused("tooSlow"));
+      await assert.rejects(data("SELECT sum(double1) FROM events", open({ queryMs: 0 })), refused("tooSlow"));
+    });
+
+    it("limits the bytes of a result, and the memory of rows, groups and aggregates", async () => {
+      await Promise.all(Array.from({ length: 60 }, (_, i) => write(`i${i}`, [`${i}`.repeat(2000)])));
+      const limited = open({ resultBytes: 100_000, memoryBytes: 200_000 });
+      const name = "n".repeat(5000);
+      await assert.rejects(data(`SELECT index1 AS ${name} FROM events`, limited), (error: UserError) => {
+        assert.equal(error.kind, "resultTooLarge");
+        assert.match(error.message, /Try adding a LIMIT clause .* The limit is 0\.09\d* MiB\.$/);
+        return true;
+      });
+      for (const sql of [
+        "SELECT blob1 FROM events",
+        "SELECT index1 FROM events ORDER BY blob1",
+        "SELECT 1 FROM events GROUP BY blob1",
+        "SELECT max(blob1) FROM events GROUP BY index1",
+        "SELECT count(DISTINCT blob1) FROM events",
+      ])
+        await assert.rejects(data(sql, limited), refused("tooMuchMemory"), sql);
+      assert.equal((await data("SELECT blob1 FROM events ORDER BY blob1 LIMIT 5", limited)).length, 5);
+    });
+
+    it("ends a query that takes too long for one point", async () => {
+      await write("a", ["x".repeat(16_000)]);
+      const like = Array.from({ length: 400 }, (_, i) => `blob1 LIKE '%${"x".repeat(100)}${i}'`);
+      await assert.rejects(
+        data(`SELECT count() FROM events WHERE ${like.join(" OR ")}`, open({ queryMs: 20 })),
+        refused("tooSlow"),
+      );
     });
   });
 }

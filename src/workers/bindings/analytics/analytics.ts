@@ -7,6 +7,7 @@ import { DEFAULT_ANALYTICS_LIMITS, type AnalyticsLimits } from "./limits.ts";
 import type { AnalyticsPoint } from "./point.ts";
 import { createPointsTable, type PointsTable, type StoredPoint } from "./points-table.ts";
 import type { Statement } from "./sql/ast.ts";
+import { createQueryBudget, type QueryBudget } from "./sql/budget.ts";
 import { formatResult } from "./sql/format.ts";
 import { parseQuery } from "./sql/parse.ts";
 import { runSelect, type Result } from "./sql/run.ts";
@@ -60,7 +61,7 @@ export function createAnalytics({
     knownDatasets.add(key, true);
   }
 
-  async function run(account: string, statement: Statement): Promise<Result> {
+  async function run(account: string, statement: Statement, budget: QueryBudget): Promise<Result> {
     if (statement.kind === "timezone") return { columns: [{ name: "timezone", type: "String" }], rows: [["Etc/UTC"]] };
     const datasets = await table.datasets(account);
     if (statement.kind === "tables")
@@ -70,9 +71,10 @@ export function createAnalytics({
     const oldest = clock.now() - limits.retentionMs;
     return runSelect(statement, {
       points: (dataset, range) =>
-        scan(table, { account, dataset, range: { ...range, from: Math.max(range.from, oldest) } }, limits.queryMs),
+        scan(table, { account, dataset, range: { ...range, from: Math.max(range.from, oldest) } }, budget),
       now: clock.now(),
       limits,
+      budget,
     });
   }
 
@@ -91,7 +93,11 @@ export function createAnalytics({
         throw analyticsErrors.tooManyQueries();
       running.set(account, accountQueries + 1);
       try {
-        return formatResult(await run(account, statement), statement.format);
+        const budget = createQueryBudget(limits);
+        return await formatResult(await run(account, statement, budget), statement.format, {
+          maxBytes: limits.resultBytes,
+          budget,
+        });
       } finally {
         const left = running.get(account)! - 1;
         if (left === 0) running.delete(account);
@@ -119,15 +125,14 @@ export function createAnalytics({
 async function* scan(
   table: PointsTable,
   { account, dataset, range }: { account: string; dataset: string; range: TimeRange },
-  timeoutMs: number,
+  budget: QueryBudget,
 ): AsyncGenerator<StoredPoint[]> {
-  const deadline = performance.now() + timeoutMs;
   let after: StoredPoint | undefined;
   for (;;) {
     const page = await table.page(account, dataset, { ...range, after }, PAGE_SIZE);
     yield page;
     if (page.length < PAGE_SIZE) return;
-    if (performance.now() > deadline) throw analyticsErrors.tooSlow();
+    budget.checkTime();
     after = page.at(-1);
     // SQLite reads synchronously, so let other work run between two pages.
     await setImmediate();

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** The messages are those of the hosted SQL API, where published. */
+/** The messages begin as those of the hosted SQL API, where published. The SQL API returns only the message. */
 export const analyticsErrors = defineErrors("analytics", {
   invalidQuery: {
     code: 10710,
@@ -11,18 +11,20 @@ export const analyticsErrors = defineErrors("analytics", {
   tooSlow: {
     code: 10711,
     http: 429,
-    message: "Resource limit: Your query timed out. Try simplifying the query or narrowing the time range.",
+    message:
+      "Resource limit: Your query timed out. Try simplifying the query or narrowing the time range. The limit is {limit}.",
   },
   tooMuchMemory: {
     code: 10712,
     http: 429,
     message:
-      "Resource limit: Your query requires too much memory. Try simplifying the query or narrowing the time range.",
+      "Resource limit: Your query requires too much memory. Try simplifying the query or narrowing the time range. The limit is {limit}.",
   },
   resultTooLarge: {
     code: 10713,
     http: 429,
-    message: "Resource limit: Your query result is too large. Try adding a LIMIT clause or narrowing your query.",
+    message:
+      "Resource limit: Your query result is too large. Try adding a LIMIT clause or narrowing your query. The limit is {limit}.",
   },
   tooManyQueries: {
     code: 10714,

@@ -24,6 +24,10 @@ export interface AnalyticsLimits {
   rows: number;
   /** Maximum number of values that the aggregates of a query keep in memory, for DISTINCT and quantiles. */
   values: number;
+  /** Maximum size of a result in bytes. */
+  resultBytes: number;
+  /** Maximum memory of the groups, aggregates and rows of a query in bytes. Approximate. */
+  memoryBytes: number;
 }
 
 export const DEFAULT_ANALYTICS_LIMITS: AnalyticsLimits = {
@@ -35,7 +39,12 @@ export const DEFAULT_ANALYTICS_LIMITS: AnalyticsLimits = {
   queries: 8,
   rows: 50_000,
   values: 500_000,
+  resultBytes: 32 * 1024 * 1024,
+  memoryBytes: 128 * 1024 * 1024,
 };
+
+/** Maximum length of a string that `||` returns. */
+export const MAX_STRING_LENGTH = 64 * 1024;
 
 /** Maximum length of a query in bytes. */
 export const MAX_QUERY_BYTES = 64 * 1024;

@@ -1,3 +1,4 @@
+import { valueBytes } from "./budget.ts";
 import {
   compare,
   queryError,
@@ -21,12 +22,17 @@ interface Accumulator {
 }
 
 /** Called before an aggregate stores another value. Throws if the query stores too many. */
-type CountStoredValue = () => void;
+type CountStoredValue = (value: Value) => void;
 
-type AggregateFactory = (
-  args: CompiledExpression[],
-  options: { name: string; distinct: boolean; keep: CountStoredValue },
-) => Aggregate;
+interface AggregateOptions {
+  name: string;
+  distinct: boolean;
+  keep: CountStoredValue;
+  /** Counts the memory of the one value that an aggregate keeps. Throws if the query needs too much. */
+  keepBytes(bytes: number): void;
+}
+
+type AggregateFactory = (args: CompiledExpression[], options: AggregateOptions) => Aggregate;
 
 const number = (arg: CompiledExpression, scope: Scope) => arg.evaluate(scope) as number;
 
@@ -69,7 +75,7 @@ const distinctOf = (x: CompiledExpression, keep: CountStoredValue): Aggregate =>
       add(scope) {
         const value = x.evaluate(scope);
         if (seen.has(value)) return;
-        keep();
+        keep(value);
         seen.add(value);
       },
       value: () => seen.size,
@@ -81,14 +87,16 @@ const extreme = (sign: 1 | -1): AggregateFactory =>
   withArguments(
     1,
     () => true,
-    ([x]) => ({
+    ([x], { keepBytes }) => ({
       type: x!.type,
       create() {
         let found: Value | undefined;
         return {
           add(scope) {
             const value = x!.evaluate(scope);
-            if (found === undefined || compare(value, found) * sign > 0) found = value;
+            if (found !== undefined && compare(value, found) * sign <= 0) return;
+            keepBytes(valueBytes(value) - (found === undefined ? 0 : valueBytes(found)));
+            found = value;
           },
           value: () => found ?? (x!.type === "String" ? "" : 0),
         };
@@ -140,7 +148,7 @@ const quantile = withArguments(3, isNumeric, ([level, x, weight], { name, keep }
         add(scope) {
           const value = number(x!, scope);
           const known = weights.get(value);
-          if (known === undefined) keep();
+          if (known === undefined) keep(value);
           weights.set(value, (known ?? 0) + number(weight!, scope));
         },
         value() {

@@ -1,6 +1,7 @@
 import { pointLimits } from "../limits.ts";
 import { AGGREGATES, type Aggregate } from "./aggregates.ts";
 import { keyOf, type Expression } from "./ast.ts";
+import type { QueryBudget } from "./budget.ts";
 import { FUNCTIONS, addInterval } from "./functions.ts";
 import { queryError, startOfInterval, type CompiledExpression, type Scope, type Type, type Value } from "./values.ts";
 
@@ -13,7 +14,9 @@ export interface CompileContext {
   now: number;
   /** Present for expressions over groups, which may read only grouped expressions and aggregates. */
   groups?: Groups;
-  countStoredValue(): void;
+  /** Counts a value that an aggregate stores for DISTINCT or a quantile. */
+  countStoredValue(value: Value): void;
+  budget: Pick<QueryBudget, "checkTime" | "keep">;
 }
 
 export interface Groups {
@@ -114,7 +117,20 @@ function compileCall(
   const make = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
   if (make === undefined) throw queryError(`the function ${name.slice(0, 100)}() is not supported`);
   if (distinct) throw queryError("DISTINCT is only supported in count()");
-  return make(args.map(each), name);
+  return measured(make(args.map(each), name), context);
+}
+
+/** Checks the time before each evaluation, because one point may take thousands of operations on long strings. */
+function measured(compiled: CompiledExpression, { budget }: CompileContext): CompiledExpression {
+  budget.checkTime();
+  if (compiled.isConstant) return compiled;
+  return {
+    ...compiled,
+    evaluate(scope) {
+      budget.checkTime();
+      return compiled.evaluate(scope);
+    },
+  };
 }
 
 function compileAggregate(
@@ -129,7 +145,12 @@ function compileAggregate(
   let index = groups.aggregates.findIndex((known) => known.key === key);
   if (index < 0) {
     const compiled = args.map((arg) => compile(arg, rest, expandedAliases));
-    const aggregate = AGGREGATES[name]!(compiled, { name, distinct, keep: context.countStoredValue });
+    const aggregate = AGGREGATES[name]!(compiled, {
+      name,
+      distinct,
+      keep: context.countStoredValue,
+      keepBytes: context.budget.keep,
+    });
     index = groups.aggregates.push({ key, aggregate }) - 1;
   }
   return column(groups.aggregates[index]!.aggregate.type, ({ aggregates }) => aggregates[index]!);

@@ -1,3 +1,4 @@
+import { MAX_STRING_LENGTH } from "../limits.ts";
 import {
   addMonths,
   compare,
@@ -115,7 +116,11 @@ export const FUNCTIONS: Record<string, FunctionCompiler> = {
   "<=": comparison((order) => order <= 0),
   ">": comparison((order) => order > 0),
   ">=": comparison((order) => order >= 0),
-  "||": stringFunction(2, "String", (a, b) => a! + b!),
+  "||": stringFunction(2, "String", (a, b) => {
+    if (a!.length + b!.length > MAX_STRING_LENGTH)
+      throw queryError(`a string of the || operator is longer than ${MAX_STRING_LENGTH} characters`);
+    return a! + b!;
+  }),
   and: condition,
   or: condition,
   not: numbers(1, "UInt8", (value) => Number(value === 0)),
@@ -191,6 +196,9 @@ export function addInterval(
   );
 }
 
+/** Bounds a LIKE with a long pattern on a long text, whose time is their product. */
+const MAX_LIKE_STEPS = 10_000_000;
+
 const rounded = (value: number, digits: number) => {
   const factor = 10 ** Math.trunc(digits);
   return Math.round(value * factor) / factor;
@@ -204,7 +212,8 @@ function isLike(text: string, pattern: string): boolean {
   let at = 0;
   let p = 0;
   let retry: { p: number; at: number } | undefined;
-  while (at < text.length) {
+  for (let steps = 0; at < text.length; steps++) {
+    if (steps > MAX_LIKE_STEPS) throw queryError("the pattern of LIKE is too long for the text");
     const escaped = pattern[p] === "\\" && p + 1 < pattern.length;
     const char = escaped ? pattern[p + 1] : pattern[p];
     if (!escaped && char === "%") retry = { p: ++p, at };

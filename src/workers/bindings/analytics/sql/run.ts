@@ -2,6 +2,7 @@ import type { AnalyticsLimits } from "../limits.ts";
 import { analyticsErrors } from "../errors.ts";
 import type { StoredPoint } from "../points-table.ts";
 import { keyOf, type Column, type Select } from "./ast.ts";
+import { formatMiB, valueBytes, type QueryBudget } from "./budget.ts";
 import { COLUMNS, compile, hasAggregate, type CompileContext, type Groups } from "./compile.ts";
 import { checkExpandedSize } from "./expanded-size.ts";
 import { timeRangeOf, type TimeRange } from "./time-range.ts";
@@ -17,8 +18,12 @@ interface SelectOptions {
   points(dataset: string, range: TimeRange): AsyncIterable<StoredPoint[]>;
   /** Time of the query in epoch milliseconds. */
   now: number;
-  limits: Pick<AnalyticsLimits, "rows" | "values">;
+  limits: Pick<AnalyticsLimits, "rows" | "values" | "memoryBytes">;
+  budget: QueryBudget;
 }
+
+/** Approximate memory of a row without its values. */
+const ROW_BYTES = 200;
 
 /** A result row and the values by which it is sorted. */
 interface Sortable {
@@ -27,7 +32,7 @@ interface Sortable {
 }
 
 /** Runs a query. Throws invalidQuery before it reads points, and errors of resource limits while it reads. */
-export async function runSelect(select: Select, { points, now, limits }: SelectOptions): Promise<Result> {
+export async function runSelect(select: Select, { points, now, limits, budget }: SelectOptions): Promise<Result> {
   const columns = select.columns.flatMap((each) => (each === "*" ? starColumns(select) : [each]));
   const aliases = new Map(
     columns.flatMap(({ alias, expression }) => (alias === undefined ? [] : [[alias, expression]])),
@@ -37,9 +42,11 @@ export async function runSelect(select: Select, { points, now, limits }: SelectO
     aliases,
     hasPoint: select.from !== undefined,
     now: Math.floor(now / 1000),
-    countStoredValue() {
-      if (++storedValues > limits.values) throw analyticsErrors.tooMuchMemory();
+    countStoredValue(value) {
+      if (++storedValues > limits.values) throw analyticsErrors.tooMuchMemory({ limit: `${limits.values} values` });
+      budget.keep(valueBytes(value));
     },
+    budget,
   };
   const clauses = [select.where, select.having].filter((clause) => clause !== undefined);
   const selected = columns.map(({ expression }) => expression);
@@ -56,18 +63,21 @@ export async function runSelect(select: Select, { points, now, limits }: SelectO
   const order = select.orderBy.map(({ by }) => compile(by, outer));
   const range = timeRangeOf(select.where, context);
 
-  const matching = scopes(select.from, range, points, where);
+  const matching = scopes(select.from, range, points, where, budget);
   const rowsNeeded = select.limit === undefined ? Infinity : select.limit + select.offset;
-  const rows = createRows(select, rowsNeeded, limits.rows);
+  const rows = createRows(select, rowsNeeded, limits);
   const emit = (scope: Scope) =>
     rows.add({ row: outputColumns.map((each) => each.evaluate(scope)), by: order.map((each) => each.evaluate(scope)) });
   if (groups === undefined) {
     for await (const batch of matching) {
-      for (const scope of batch) emit(scope);
+      for (const scope of batch) {
+        await budget.pause();
+        emit(scope);
+      }
       if (order.length === 0 && rows.count() >= rowsNeeded) break;
     }
   } else {
-    for (const scope of await collectGroups(matching, keys, groups, limits.rows))
+    for await (const scope of collectGroups(matching, keys, groups, { maxGroups: limits.rows, budget }))
       if (having === undefined || having.evaluate(scope)) emit(scope);
   }
   return {
@@ -98,46 +108,68 @@ async function* scopes(
   range: TimeRange,
   points: SelectOptions["points"],
   where: CompiledExpression | undefined,
+  budget: QueryBudget,
 ): AsyncIterable<Scope[]> {
   const all = dataset === undefined ? [[undefined]] : points(dataset, range);
-  for await (const page of all)
-    yield page
-      .map((point): Scope => ({ point, dataset: dataset ?? "", keys: [], aggregates: [] }))
-      .filter((scope) => where === undefined || Boolean(where.evaluate(scope)));
+  for await (const page of all) {
+    const matching: Scope[] = [];
+    for (const point of page) {
+      await budget.pause();
+      const scope: Scope = { point, dataset: dataset ?? "", keys: [], aggregates: [] };
+      if (where === undefined || where.evaluate(scope)) matching.push(scope);
+    }
+    yield matching;
+  }
 }
 
-async function collectGroups(
+/** Approximate memory of a group, and of one of its aggregates. */
+const GROUP_BYTES = 200;
+const AGGREGATE_BYTES = 100;
+
+async function* collectGroups(
   matching: AsyncIterable<Scope[]>,
   keys: CompiledExpression[],
   { aggregates }: Groups,
-  maxGroups: number,
-): Promise<Scope[]> {
-  const create = () => aggregates.map(({ aggregate }) => aggregate.create());
+  { maxGroups, budget }: { maxGroups: number; budget: QueryBudget },
+): AsyncIterable<Scope> {
+  const create = () => {
+    budget.keep(GROUP_BYTES + AGGREGATE_BYTES * aggregates.length);
+    return aggregates.map(({ aggregate }) => aggregate.create());
+  };
   const groups = new Map<string, { keys: Value[]; accumulators: ReturnType<typeof create> }>();
   // Without GROUP BY there is one group, even if no points match.
   if (keys.length === 0) groups.set("[]", { keys: [], accumulators: create() });
   for await (const batch of matching)
     for (const scope of batch) {
+      await budget.pause();
       const values = keys.map((key) => key.evaluate(scope));
       const name = JSON.stringify(values);
       let group = groups.get(name);
       if (group === undefined) {
-        if (groups.size >= maxGroups) throw analyticsErrors.tooMuchMemory();
+        if (groups.size >= maxGroups) throw analyticsErrors.tooMuchMemory({ limit: `${maxGroups} groups` });
+        budget.keep(2 * name.length + values.reduce((sum: number, value) => sum + valueBytes(value), 0));
         groups.set(name, (group = { keys: values, accumulators: create() }));
       }
       for (const { add } of group.accumulators) add(scope);
     }
-  return [...groups.values()].map((group) => ({
-    point: undefined,
-    dataset: "",
-    keys: group.keys,
-    aggregates: group.accumulators.map(({ value }) => value()),
-  }));
+  for (const group of groups.values()) {
+    await budget.pause();
+    yield {
+      point: undefined,
+      dataset: "",
+      keys: group.keys,
+      aggregates: group.accumulators.map(({ value }) => value()),
+    };
+  }
 }
 
-/** Collects the rows of a result up to a maximum, or the first rows of a query with LIMIT. Throws resultTooLarge. */
-function createRows({ orderBy }: Select, rowsNeeded: number, maxRows: number) {
+/**
+ * Collects the rows of a result up to a maximum, or the first rows of a query with LIMIT. Throws resultTooLarge,
+ * tooMuchMemory.
+ */
+function createRows({ orderBy }: Select, rowsNeeded: number, { rows: maxRows, memoryBytes }: SelectOptions["limits"]) {
   let rows: Sortable[] = [];
+  let bytes = 0;
   const sort = () => {
     if (orderBy.length === 0) return rows;
     const signs = orderBy.map(({ descending }) => (descending ? -1 : 1));
@@ -153,10 +185,18 @@ function createRows({ orderBy }: Select, rowsNeeded: number, maxRows: number) {
     count: () => rows.length,
     add(row: Sortable) {
       rows.push(row);
-      if (rows.length <= maxRows) return;
-      if (rowsNeeded > maxRows / 2) throw analyticsErrors.resultTooLarge();
+      bytes += rowBytes(row);
+      if (rows.length <= maxRows && bytes <= memoryBytes) return;
+      if (rows.length > maxRows && rowsNeeded > maxRows / 2)
+        throw analyticsErrors.resultTooLarge({ limit: `${maxRows} rows` });
       rows = sort().slice(0, rowsNeeded);
+      bytes = rows.reduce((sum, each) => sum + rowBytes(each), 0);
+      // Half, so that the rows are not sorted again after each point.
+      if (bytes > memoryBytes / 2) throw analyticsErrors.tooMuchMemory({ limit: formatMiB(memoryBytes) });
     },
     sorted: () => sort().map(({ row }) => row),
   };
 }
+
+const rowBytes = ({ row, by }: Sortable) =>
+  ROW_BYTES + [...row, ...by].reduce<number>((sum, value) => sum + valueBytes(value), 0);

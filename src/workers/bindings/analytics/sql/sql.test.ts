@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { UserError } from "../../../../kernel/index.ts";
 import type { StoredPoint } from "../points-table.ts";
 import type { Select } from "./ast.ts";
+import { createQueryBudget } from "./budget.ts";
 import { formatResult } from "./format.ts";
 import { parseQuery } from "./parse.ts";
 import { runSelect } from "./run.ts";
@@ -20,7 +21,8 @@ async function run(sql: string) {
       yield POINTS;
     },
     now: NOW,
-    limits: { rows: 100, values: 100 },
+    limits: { rows: 100, values: 100, memoryBytes: 1e6 },
+    budget: createQueryBudget({ queryMs: 10_000, memoryBytes: 1e6 }),
   });
   return { ...result, format: statement.format };
 }
@@ -102,7 +104,7 @@ describe("formats", () => {
   test("are JSON, JSONEachRow and TabSeparated", async () => {
     const format = async (sql: string) => {
       const result = await run(sql);
-      return formatResult(result, result.format);
+      return formatResult(result, result.format, { maxBytes: 1e6, budget: { pause: () => undefined } });
     };
     const select = "SELECT timestamp AS t, blob1 AS b, double1 / double2 AS q FROM x ORDER BY q";
     assert.deepEqual(await format(select), {
@@ -152,6 +154,8 @@ describe("errors name the problem", () => {
     ],
     ["SELECT 1 +", "syntax error at position 11: expected an expression, found the end of the query"],
     ["SELECT 1; SELECT 2", 'syntax error at position 11: expected the end of the query, found "SELECT 2"'],
+    [`SELECT '${"x".repeat(60_000)}' AS a, a || a`, "a string of the || operator is longer than 65536 characters"],
+    [`SELECT '${"x".repeat(20_000)}' LIKE '%${"x".repeat(19_000)}y'`, "the pattern of LIKE is too long for the text"],
     ["SELECT @x", 'syntax error at position 8: "@x"'],
     [`SELECT ${"(".repeat(100)}1`, "expressions are nested more than 50 levels deep"],
     [`SELECT ${"NOT ".repeat(100)}1`, "expressions are nested more than 50 levels deep"],

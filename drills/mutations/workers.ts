@@ -178,4 +178,10 @@ export const mutations: Mutation[] = [
     to: "if (!known.has(versionId)) throw",
     test: "src/workers/scripts/scripts.test.ts",
   },
+  {
+    file: "src/workers/scripts/version-builder.ts",
+    from: "if (!bindsStoredSecrets) checkStoredSecrets(",
+    to: "if (false) checkStoredSecrets(",
+    test: "src/api/routes/workers/stored-secrets.test.ts",
+  },
 ];

@@ -201,6 +201,12 @@ export const workerErrors = defineErrors("workers", {
     message: "Secrets Store binding '{binding}' references secret '{target}' of store '{store}', which was not found.",
     fix: "Create the secret with the scope `workers`, or correct the binding.",
   },
+  storedSecretNotAllowed: {
+    code: 9109,
+    http: 403,
+    message: "The API token may not bind the secret '{secret}' of the Secrets Store, as the binding '{binding}' does.",
+    fix: "Add the permission `Secrets Store Write` to the token, or deploy the binding once with a token that has it.",
+  },
   badSubdomain: {
     code: 10031,
     http: 400,

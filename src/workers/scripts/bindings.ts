@@ -80,6 +80,23 @@ async function inherit(
   return undefined;
 }
 
+/**
+ * Checks the bindings of a client that may not bind further secrets of the Secrets Store. A worker can reveal the
+ * secrets that it binds. Throws storedSecretNotAllowed.
+ */
+export function checkStoredSecrets(bindings: readonly Binding[], existing: readonly Binding[]): void {
+  for (const binding of bindings) {
+    if (binding.type !== "secrets_store_secret") continue;
+    const isBound = existing.some(
+      (each) =>
+        each.type === "secrets_store_secret" &&
+        each.store_id === binding.store_id &&
+        each.secret_name === binding.secret_name,
+    );
+    if (!isBound) throw workerErrors.storedSecretNotAllowed({ binding: binding.name, secret: binding.secret_name });
+  }
+}
+
 /** Throws for the first binding to a resource that does not exist in the account. */
 export async function checkTargets(
   bindings: Binding[],

@@ -34,14 +34,14 @@ export interface Scripts {
     account: string,
     name: string,
     upload: Upload,
-    by: Author,
+    by: Uploader,
   ): Promise<{ script: Script; version: Version; deployment: Deployment }>;
   /** Creates a worker without a version, as `POST workers/workers` and `secret put` for a nonexistent worker do. */
   create(account: string, name: string, by: Author, settings?: Partial<ScriptSettings>): Promise<Script>;
   delete(account: string, name: string): Promise<void>;
 
   /** Uploads a version without deploying it. It is started once to check that it runs. */
-  createVersion(account: string, name: string, upload: Upload, by: Author): Promise<Version>;
+  createVersion(account: string, name: string, upload: Upload, by: Uploader): Promise<Version>;
   /** Newest first. */
   versions(account: string, name: string, page: PageRequest): Promise<Page<Version>>;
   /** Also resolves with undefined for a version of another script. */
@@ -91,7 +91,7 @@ export interface Scripts {
     change: Partial<
       Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">
     >,
-    by: Author,
+    by: Uploader,
   ): Promise<Version>;
 
   /** The account's label under the workers domain. Derived from the account's name on first use. */
@@ -213,6 +213,15 @@ export interface Author {
   email: string;
   /** `api`, `wrangler`, `dash`, derived from the user agent. */
   source: string;
+}
+
+/** The author of a new version, with the permissions of the client that are checked for its content. */
+export interface Uploader extends Author {
+  /**
+   * If false, the version may bind only those secrets of the Secrets Store that the newest version binds. Default true,
+   * for callers without a token.
+   */
+  bindsStoredSecrets?: boolean;
 }
 
 export interface Version {

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { isUniqueViolation } from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
-import { checkTargets } from "./bindings.ts";
+import { checkStoredSecrets, checkTargets } from "./bindings.ts";
 import { announce, writeDeployment } from "./deploy.ts";
 import type { DeploymentRecord } from "./deployments-table.ts";
 import { storeModules } from "./module-objects.ts";
 import type { ScriptsDeps } from "./deps.ts";
-import type { Annotations, Author, ScriptSettings, UploadedModule, Version } from "./port.ts";
+import type { Annotations, ScriptSettings, UploadedModule, Uploader, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { VersionAssets } from "../assets/store/version-assets-table.ts";
 import { checkExportedClasses, type ObjectPlan } from "../objects/migration-plan.ts";
@@ -50,7 +50,7 @@ export interface VersionContent extends Pick<
 interface VersionRequest {
   account: string;
   name: string;
-  by: Author;
+  by: Uploader;
   /** Creates the worker if it does not exist; if false, throws scriptMissing instead. */
   create: boolean;
   settings?: Partial<ScriptSettings>;
@@ -176,6 +176,8 @@ export function createVersionBuilder(parts: ScriptsDeps) {
       isDeployed: deploy !== undefined,
     });
     const content = { ...plannedContent, bindings };
+    const { bindsStoredSecrets = true, ...author } = request.by;
+    if (!bindsStoredSecrets) checkStoredSecrets(content.bindings, base.latest?.bindings ?? []);
     await checkTargets(content.bindings, request, targets);
     await checkTailConsumers(tables, request, request.settings?.tailConsumers);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };
@@ -203,7 +205,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         ...identity,
         ...content,
         number: (base.script?.versionCount ?? 0) + 1,
-        author: request.by,
+        author,
         etag: etagOf(content, records, assets),
         handlers: trial.handlers,
         startupMs: trial.startupMs,

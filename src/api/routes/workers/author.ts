@@ -1,4 +1,4 @@
-import type { Author } from "../../../workers/index.ts";
+import type { Author, Uploader } from "../../../workers/index.ts";
 import type { Call } from "../../operation.ts";
 
 /** The first product in the user agent, mapped to the published source names. */
@@ -9,6 +9,12 @@ export const authorOf = ({ caller, request }: Pick<Call, "caller" | "request">):
   id: caller.user.id,
   email: caller.user.email,
   source: sourceOf(request.headers.get("user-agent")),
+});
+
+/** The author of a version whose bindings the request determines. */
+export const uploaderOf = (call: Pick<Call, "caller" | "request" | "params">): Uploader => ({
+  ...authorOf(call),
+  bindsStoredSecrets: call.caller.allows("Secrets Store Write", { account: call.params["account_id"]! }),
 });
 
 export function sourceOf(userAgent: string | null): string {

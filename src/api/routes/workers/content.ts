@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Script, Scripts, Version } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
-import { authorOf } from "./author.ts";
+import { uploaderOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
   accountAndScript,
@@ -46,7 +46,7 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       script.account,
       script.name,
       { ...uploadLike(latest, modules), format, main },
-      authorOf(call),
+      uploaderOf(call),
     );
     return answer(shownScript({ ...after, latest: version }));
   }

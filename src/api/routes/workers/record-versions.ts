@@ -9,7 +9,7 @@ import {
 } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Call, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { authorOf } from "./author.ts";
+import { uploaderOf } from "./author.ts";
 import { shownBinding } from "./bindings.ts";
 import { isOn, JSON_UPLOAD_BYTES, reading, writing, type WorkerRoutesDeps } from "./common.ts";
 import { needLatest } from "./content.ts";
@@ -39,8 +39,8 @@ const deployFlag = z.object({ deploy: z.string().optional() });
 export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function make({ account, name }: Script, upload: Upload, call: Call<{ deploy?: string }>) {
     const version = isOn(call.query.deploy)
-      ? (await scripts.upload(account, name, upload, authorOf(call))).version
-      : await scripts.createVersion(account, name, upload, authorOf(call));
+      ? (await scripts.upload(account, name, upload, uploaderOf(call))).version
+      : await scripts.createVersion(account, name, upload, uploaderOf(call));
     return answer(shown(version));
   }
 

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { authorOf } from "./author.ts";
+import { uploaderOf } from "./author.ts";
 import {
   accountAndScript,
   needScript,
@@ -98,7 +98,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
     },
     async (call) => {
       const upload = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
-      const { script, version } = await scripts.upload(...accountAndScript(call.params), upload, authorOf(call));
+      const { script, version } = await scripts.upload(...accountAndScript(call.params), upload, uploaderOf(call));
       return answer(shownUpload(script, version), { messages: uploadNotices(version, { script, offersAi }) });
     },
   ),

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Script, Scripts } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
-import { authorOf } from "./author.ts";
+import { uploaderOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
   accountAndScript,
@@ -211,7 +211,7 @@ async function change(
         ...(ofVersion.includes("keep_bindings") && { keepBindings }),
         ...(ofVersion.includes("compatibility_flags") && { compatibilityFlags }),
       },
-      authorOf(call),
+      uploaderOf(call),
     );
   }
   if (Object.keys(settings).length > 0) await scripts.changeSettings(account, name, settings);

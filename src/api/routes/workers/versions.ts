@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { authorOf } from "./author.ts";
+import { uploaderOf } from "./author.ts";
 import {
   isOn,
   accountAndScript,
@@ -61,7 +61,7 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
       const { settings: _, ...upload } = await receiveUpload(call, {
         inheritStrictly: call.query.bindings_inherit === "strict",
       });
-      const version = await scripts.createVersion(...accountAndScript(call.params), upload, authorOf(call));
+      const version = await scripts.createVersion(...accountAndScript(call.params), upload, uploaderOf(call));
       return answer(shownVersion(version), { messages: uploadNotices(version, { offersAi }) });
     },
   ),

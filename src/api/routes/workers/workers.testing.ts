@@ -21,7 +21,7 @@ import {
   type RoutingZone,
   type Scripts,
 } from "../../../workers/index.ts";
-import { startApi, TEST_ACCOUNT, type TestAnswer, type TestApi } from "../../api.testing.ts";
+import { startApi, TEST_ACCOUNT, type TestAnswer, type TestApi, type TestApiOptions } from "../../api.testing.ts";
 import { workerRoutes } from "./index.ts";
 
 export const WORKERS = `/accounts/${TEST_ACCOUNT}/workers`;
@@ -49,7 +49,10 @@ export interface WorkersApi extends TestApi {
 }
 
 /** Serves the routes with a real database and a real runtime. */
-export async function startWorkersApi(scope: { after(end: () => Promise<void>): void }): Promise<WorkersApi> {
+export async function startWorkersApi(
+  scope: { after(end: () => Promise<void>): void },
+  { caller }: Pick<TestApiOptions, "caller"> = {},
+): Promise<WorkersApi> {
   const folder = mkdtempSync(join(tmpdir(), "worker-routes-"));
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
   const db = await openSqlite({ path: join(folder, "test.db") });
@@ -113,6 +116,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   scope.after(() => routing.close());
   const objectNamespaces = createObjectNamespaces({ db, storage });
   const api = await startApi(scope, {
+    ...(caller !== undefined && { caller }),
     routes: workerRoutes({
       scripts,
       assets,

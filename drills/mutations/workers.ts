@@ -184,4 +184,10 @@ export const mutations: Mutation[] = [
     to: "if (false) checkStoredSecrets(",
     test: "src/api/routes/workers/stored-secrets.test.ts",
   },
+  {
+    file: "src/workers/ai/remote-urls.ts",
+    from: "/url$/i.test(field) || ",
+    to: "",
+    test: "src/workers/ai/ai.test.ts",
+  },
 ];

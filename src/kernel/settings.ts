@@ -421,6 +421,11 @@ export const settingsSchema = z.strictObject({
           "Model names for the AI server, as `name in workers=name on the AI server`. Other names are sent unchanged",
         example: ["@cf/meta/llama-3.1-8b-instruct=llama3.1:8b"],
       }),
+    ai_remote_urls: z.boolean().default(false).meta({
+      description:
+        "Let workers pass URLs, such as `image_url`, that the AI server fetches. Enable it only if the AI server cannot reach private services; otherwise only `data:` URLs are allowed",
+      example: false,
+    }),
     uid_range: z
       .string()
       .default("1879048192-1879113727")

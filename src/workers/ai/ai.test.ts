@@ -29,6 +29,32 @@ describe("the inputs of env.AI.run()", () => {
       assert.deepEqual(toAiRequest("m", "m", { text }).body, { model: "m", input: ["a"] });
   });
 
+  test("may contain only data: URLs, unless the operator allows others", () => {
+    const messagesOf = (part: unknown) => ({
+      messages: [{ role: "user", content: [{ type: "text", text: "https://" }, part] }],
+    });
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+    assert.deepEqual(toAiRequest("m", "m", messagesOf(image)).body["messages"], messagesOf(image).messages);
+    for (const part of [
+      { type: "image_url", image_url: { url: "http://169.254.169.254/latest/meta-data" } },
+      { image_url: "https://example.com/a.png" },
+      { type: "input_image", image_url: "file:///etc/passwd" },
+      { type: "image_url", image_url: { url: "/etc/passwd" } },
+      { type: "video_url", video_url: { url: " HTTP://127.0.0.1/" } },
+      { type: "image", image: "http://127.0.0.1/" },
+      { type: "tool_result", content: [{ type: "image", source: { type: "url", url: "//127.0.0.1/" } }] },
+    ]) {
+      assert.throws(() => toAiRequest("m", "m", messagesOf(part)), { code: 5006 }, JSON.stringify(part));
+      assert.ok(toAiRequest("m", "m", messagesOf(part), { allowsRemoteUrls: true }));
+    }
+    assert.throws(() => toAiRequest("m", "m", { messages: [{ role: "user", content: "", images: ["http://a/"] }] }), {
+      message: 'The inputs of m are invalid: messages contains the URL "http://a/", which the AI server would fetch',
+      fix: "Pass a data: URL. The operator can allow other URLs with workers.ai_remote_urls.",
+    });
+    const tools = [{ role: "assistant", content: null, tool_calls: [{ id: "call:1", function: { arguments: "{}" } }] }];
+    assert.ok(toAiRequest("m", "m", { messages: [...tools, { role: "user", content: "see http://a/" }] }));
+  });
+
   test("are rejected if they are invalid or belong to an unsupported task", () => {
     for (const inputs of [undefined, null, "text", [], { prompt: 1 }, { messages: [] }, { prompt: "a", stream: "yes" }])
       assert.throws(() => toAiRequest("m", "m", inputs), { code: 5006 }, JSON.stringify(inputs));

@@ -39,7 +39,7 @@ describe("an AI binding", () => {
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/v1`;
     const ai = createAiService({
-      server: { url, key: "k", models: new Map([["@cf/llama", "llama"]]) },
+      server: { url, key: "k", models: new Map([["@cf/llama", "llama"]]), allowsRemoteUrls: false },
       log: silentLog,
     });
     runtime = startRuntime({ services: { ...noServices, ai } });

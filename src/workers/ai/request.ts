@@ -1,5 +1,6 @@
 import { aiErrors } from "./errors.ts";
 import { aiLimits } from "./limits.ts";
+import { findRemoteUrl } from "./remote-urls.ts";
 
 /** A call to `env.AI.run()`, converted to a request to an OpenAI-compatible server. */
 export interface AiRequest {
@@ -28,17 +29,27 @@ const SHARED_FIELDS = [
 /** The documented default for text generation. */
 const DEFAULT_MAX_TOKENS = 256;
 
+interface AiRequestOptions {
+  /** Allows URLs in messages that the AI server fetches. Default: only `data:` URLs are allowed. */
+  allowsRemoteUrls?: boolean;
+}
+
 /**
  * `name` is the model's name in the worker, `model` its name on the AI server. Throws badInputs, unsupportedTask.
  * https://developers.cloudflare.com/workers-ai/configuration/bindings/
  */
-export function toAiRequest(name: string, model: string, inputs: unknown): AiRequest {
+export function toAiRequest(
+  name: string,
+  model: string,
+  inputs: unknown,
+  { allowsRemoteUrls = false }: AiRequestOptions = {},
+): AiRequest {
   const badInputs = (reason: string, fix: string) => aiErrors.badInputs({ model: name, reason, fix });
   if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs))
     throw badInputs("they are not an object", 'Pass an object such as { prompt: "…" }.');
   const inputFields = inputs as AiInputs;
   if (inputFields["messages"] !== undefined || inputFields["prompt"] !== undefined)
-    return textGenerationRequest(model, inputFields, badInputs);
+    return textGenerationRequest(model, inputFields, { badInputs, allowsRemoteUrls });
   const { text, pooling: _pooling, ...otherFields } = inputFields;
   if (text !== undefined && Object.keys(otherFields).length === 0) return embeddingsRequest(model, text, badInputs);
   throw aiErrors.unsupportedTask({ model: name, fields: JSON.stringify(Object.keys(inputFields).slice(0, 20)) });
@@ -46,10 +57,20 @@ export function toAiRequest(name: string, model: string, inputs: unknown): AiReq
 
 type CreateInputError = (reason: string, fix: string) => Error;
 
-function textGenerationRequest(model: string, inputs: AiInputs, badInputs: CreateInputError): AiRequest {
+function textGenerationRequest(
+  model: string,
+  inputs: AiInputs,
+  { badInputs, allowsRemoteUrls }: { badInputs: CreateInputError; allowsRemoteUrls: boolean },
+): AiRequest {
   const { messages, prompt, stream = false, max_tokens = DEFAULT_MAX_TOKENS } = inputs;
   if (messages !== undefined && (!Array.isArray(messages) || messages.length === 0))
     throw badInputs("messages is not a list", 'Pass [{ role: "user", content: "…" }].');
+  const remoteUrl = allowsRemoteUrls || messages === undefined ? undefined : findRemoteUrl(messages);
+  if (remoteUrl !== undefined)
+    throw badInputs(
+      `messages contains the URL ${JSON.stringify(remoteUrl)}, which the AI server would fetch`,
+      "Pass a data: URL. The operator can allow other URLs with workers.ai_remote_urls.",
+    );
   if (messages === undefined && typeof prompt !== "string") throw badInputs("prompt is not a string", "Pass a string.");
   if (typeof stream !== "boolean") throw badInputs("stream is not a boolean", "Pass true or false.");
   return {

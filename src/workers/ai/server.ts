@@ -6,11 +6,12 @@ import type { AiServer } from "./service.ts";
 
 /** The AI server in the settings. Undefined if none is configured. Throws badKeyFile. */
 export function aiServerOf({ workers }: Pick<Settings, "workers">): AiServer | undefined {
-  const { ai_url: url, ai_key: key, ai_key_file: file, ai_models: models } = workers;
+  const { ai_url: url, ai_key: key, ai_key_file: file, ai_models: models, ai_remote_urls: allowsRemoteUrls } = workers;
   if (url === "") return undefined;
   return {
     url: url.replace(/\/+$/, ""),
     key: file === "" ? key : readKey(file),
+    allowsRemoteUrls,
     models: new Map(
       models.map((entry) => {
         const separator = entry.indexOf("=");

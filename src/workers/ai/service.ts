@@ -17,6 +17,8 @@ export interface AiServer {
   key: string;
   /** Maps model names in workers to model names on the AI server. Other names are sent unchanged. */
   models: ReadonlyMap<string, string>;
+  /** Whether workers may pass URLs that the AI server fetches. */
+  allowsRemoteUrls: boolean;
 }
 
 /** The server side of `env.AI.run()`. Without an AI server, the AI bindings of workers are undefined. */
@@ -24,8 +26,8 @@ export function createAiService({ server, log }: { server: AiServer | undefined;
   let runningCalls = 0;
 
   async function run(response: ServerResponse, model: string, inputs: unknown): Promise<void> {
-    const { url, key, models } = server!;
-    const request = toAiRequest(model, models.get(model) ?? model, inputs);
+    const { url, key, models, allowsRemoteUrls } = server!;
+    const request = toAiRequest(model, models.get(model) ?? model, inputs, { allowsRemoteUrls });
     const timeout = createResponseTimeout();
     // The response is closed early if the worker cancels the call.
     response.once("close", timeout.end);

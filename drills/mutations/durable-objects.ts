@@ -38,7 +38,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/objects/alarms.ts",
-    from: "const unsubscribe = storage.onReleased((worker) => void schedule(worker));",
+    from: "const unsubscribe = storage.onReleased((worker, pauseMs) => void schedule(worker, pauseMs));",
     to: "const unsubscribe = () => {};",
     test: WORKERD,
     name: "an idle process ends",

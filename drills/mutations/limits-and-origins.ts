@@ -3,9 +3,21 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/workers/runtime/watchdog.ts",
-    from: "Math.max(1, ended + Math.min(begun, MAX_BEGUN))",
-    to: "Math.max(1, ended + begun)",
+    from: "ended + Math.min(begun, MAX_BEGUN)",
+    to: "ended + begun",
     test: "src/workers/runtime/watchdog.test.ts",
+  },
+  {
+    file: "src/workers/runtime/watchdog.ts",
+    from: "Math.min(selfStarted, MAX_SELF_STARTED)",
+    to: "selfStarted",
+    test: "src/workers/runtime/watchdog.test.ts",
+  },
+  {
+    file: "src/workers/objects/alarms.ts",
+    from: "Math.max(pauseMs, at - clock.now())",
+    to: "at - clock.now()",
+    test: "src/workers/objects/alarms.test.ts",
   },
   {
     file: "src/workers/runtime/watchdog.ts",

@@ -27,9 +27,9 @@ export function createObjectAlarms({
   const timers = new Map<string, NodeJS.Timeout>();
   let closed = false;
 
-  async function schedule(worker: ObjectWorker) {
+  async function schedule(worker: ObjectWorker, pauseMs = 0) {
     const at = await storage.nextAlarm(worker.objects);
-    if (at !== undefined) startIn(worker, at - clock.now());
+    if (at !== undefined) startIn(worker, Math.max(pauseMs, at - clock.now()));
   }
 
   function startIn(worker: ObjectWorker, ms: number) {
@@ -61,7 +61,7 @@ export function createObjectAlarms({
     }
   }
 
-  const unsubscribe = storage.onReleased((worker) => void schedule(worker));
+  const unsubscribe = storage.onReleased((worker, pauseMs) => void schedule(worker, pauseMs));
 
   return {
     watch(workers) {

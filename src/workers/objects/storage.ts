@@ -26,8 +26,11 @@ export interface ObjectStorage {
   sweep(readNamespaces: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>): Promise<void>;
   /** When the earliest alarm is due, in epoch milliseconds; undefined without alarms or while a process handles them. */
   nextAlarm(objects: ScriptObjects): Promise<number | undefined>;
-  /** Calls `listener` when the process of a worker has ended. Returns the unsubscribe function. */
-  onReleased(listener: (worker: ObjectWorker) => void): () => void;
+  /**
+   * Calls `listener` when the process of a worker has ended. Alarms must not start it again for `pauseMs`. Returns the
+   * unsubscribe function.
+   */
+  onReleased(listener: (worker: ObjectWorker, pauseMs: number) => void): () => void;
 }
 
 /** A worker with stored objects. */
@@ -53,8 +56,8 @@ export interface OpenObjects {
   fd: number | undefined;
   /** Path of the lock file, which the process locks while it runs. */
   lock: string;
-  /** Releases the files; call when the process has ended. */
-  release(): void;
+  /** Releases the files; call when the process has ended. `pauseMs` is passed to the listeners of onReleased(). */
+  release(options?: { pauseMs?: number }): void;
 }
 
 interface Holder {
@@ -83,12 +86,15 @@ export function createObjectStorage({
 }): ObjectStorage {
   const folders = createObjectFolders(directory);
   const holders = new Map<string, Holder>();
-  const listeners = new Set<(worker: ObjectWorker) => void>();
+  const listeners = new Set<(worker: ObjectWorker, pauseMs: number) => void>();
   /** Owners whose lock was free at least once since the server started: since then, only its own processes lock it. */
   const knownFreeLocks = new Set<string>();
 
   /** Takes the files over from the current holder. */
-  async function acquire(owner: string, next: Pick<Holder, "worker" | "onWanted">): Promise<() => void> {
+  async function acquire(
+    owner: string,
+    next: Pick<Holder, "worker" | "onWanted">,
+  ): Promise<(pauseMs?: number) => void> {
     const timeout = AbortSignal.timeout(waitMs);
     for (let holder = holders.get(owner); holder !== undefined; holder = holders.get(owner)) {
       holder.onWanted();
@@ -99,12 +105,12 @@ export function createObjectStorage({
     const { promise: released, resolve } = Promise.withResolvers<void>();
     const ownHolder: Holder = { ...next, released };
     holders.set(owner, ownHolder);
-    return () => {
+    return (pauseMs = 0) => {
       if (holders.get(owner) !== ownHolder) return;
       holders.delete(owner);
       resolve();
       if (ownHolder.worker === undefined) return;
-      for (const listener of listeners) listener(ownHolder.worker);
+      for (const listener of listeners) listener(ownHolder.worker, pauseMs);
     };
   }
 
@@ -137,9 +143,9 @@ export function createObjectStorage({
           path: openedFolder.path,
           fd: openedFolder.fd,
           lock: openedFolder.lock,
-          release() {
+          release({ pauseMs } = {}) {
             openedFolder.close();
-            release();
+            release(pauseMs);
           },
         };
       } catch (err) {

@@ -35,6 +35,8 @@ export const RAY_HEADER = "cf-ray";
 /** True for an event of a Durable Object: a request, method call, alarm, or event of a hibernating WebSocket. */
 export const isObjectEvent = ({ executionModel }: TraceItem): boolean => executionModel === OBJECT_MODEL;
 
+export const isAlarm = (item: TraceItem): boolean => isObjectEvent(item) && item.event?.scheduledTime !== undefined;
+
 /** Undefined if the item is not about an event of a Durable Object. */
 export function objectInvocationOf(item: TraceItem): ObjectInvocation | undefined {
   const { durableObjectId: id, unredacted } = item;

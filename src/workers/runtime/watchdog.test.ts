@@ -72,6 +72,37 @@ describe("the watchdog", () => {
     assert.ok(used <= 450, `killed after ${used} ms`);
   });
 
+  it("kills a process that uses more than half of a core for alarms, each of which sets the next one", () => {
+    const { burn, watch } = watching();
+    let used = 0;
+    for (let kills: string[] = []; kills.length === 0; used += 50) {
+      watch.objectEvent({ isAlarm: true });
+      kills = burn(50);
+      assert.ok(used < 1000, "alarms increase the CPU time limit");
+    }
+    assert.deepEqual([used, watch.usedMs()], [550, 550]);
+  });
+
+  it("allows alarms and their calls to other objects that use less than half of a core", () => {
+    const { burn, watch } = watching();
+    for (let i = 0; i < 200; i++) {
+      watch.objectEvent({ isAlarm: i % 2 === 0 });
+      assert.deepEqual(burn(20, 30), [], `after ${i} events`);
+    }
+  });
+
+  it("allows any number of calls to objects while requests are running", () => {
+    const { burn, watch } = watching();
+    for (let i = 0; i < 100; i++) {
+      const request = watch.begin();
+      for (let j = 0; j < 3; j++) {
+        assert.deepEqual(burn(20), []);
+        watch.objectEvent({ isAlarm: false });
+      }
+      request.ended();
+    }
+  });
+
   it("kills a process that keeps using CPU time after its responses, even if it calls bindings", () => {
     const { burn, watch } = watching();
     watch.begin().ended();

@@ -40,10 +40,17 @@ interface Watched {
 export interface ProcessWatch {
   /** An invocation begins. A `longLived` one (a WebSocket) is charged only for its last window. */
   begin(options?: { longLived?: boolean }): RunningInvocation;
+  /**
+   * An event of a Durable Object that the server did not start has ended. Those without a cause outside the process,
+   * such as alarms, get a fixed share of the window, because a handler can set the next alarm.
+   */
+  objectEvent(event: { isAlarm: boolean }): void;
   /** The process showed activity: it called a binding or sent a fetch. */
   activity(): void;
   /** Takes a sample and kills the process if it exceeds a limit. */
   sample(): void;
+  /** CPU time in the current window, in ms. */
+  usedMs(): number;
   stop(): void;
 }
 
@@ -58,12 +65,15 @@ const SAMPLE_MS = 250;
 const WINDOW_LIMITS = 10;
 /** Number of unfinished invocations that count: requests held open must not increase the CPU time allowance. */
 const MAX_BEGUN = 4;
+/** Maximum number of events without a cause outside the process that count: half of a core. */
+const MAX_SELF_STARTED = 5;
 
 /**
  * Samples a process four times per second and applies the CPU limit of an invocation in three ways. A spinning worker
  * blocks its whole process, so the process may not use the full limit without any activity. With activity, the CPU time
  * is divided among the running invocations. Since idle requests would dilute these shares, the whole process may use,
- * within a window, only the combined limits of the invocations that ended in it (and a few that began in it).
+ * within a window, only the combined limits of the invocations that ended in it (and a few that began in it, or that it
+ * started itself).
  */
 export function watchProcess(
   { usage: read, kill, now = () => performance.now() }: Watched,
@@ -90,30 +100,39 @@ export function watchProcess(
       if (invocation.longLived) invocation.chargedMs = Math.max(0, invocation.chargedMs - elapsedMs / WINDOW_LIMITS);
       highest = Math.max(highest, invocation.chargedMs);
     }
-    const { usedMs: total, ended, begun } = window.add({ usedMs });
+    const { usedMs: total, ended, begun, selfStarted } = window.add({ usedMs });
+    const counted = ended + Math.min(begun, MAX_BEGUN) + Math.min(selfStarted, MAX_SELF_STARTED);
     if (usage.rssMb > limits.rssMb) kill("exceededMemory", `Worker exceeded memory limit of ${limits.rssMb} MiB.`);
-    else if (highest > limits.cpuMs || total > limits.cpuMs * Math.max(1, ended + Math.min(begun, MAX_BEGUN)))
+    else if (highest > limits.cpuMs || total > limits.cpuMs * Math.max(1, counted))
       kill("exceededCpu", `Worker exceeded CPU time limit of ${limits.cpuMs} ms.`);
+  }
+
+  function begin({ longLived = false } = {}): RunningInvocation {
+    const invocation = { chargedMs: 0, longLived };
+    running.add(invocation);
+    window.add({ begun: 1 });
+    const settle = () => {
+      invocation.chargedMs = 0;
+      window.add({ ended: 1 });
+      silentMs = 0;
+    };
+    return {
+      answered: settle,
+      ended: () => void (running.delete(invocation) && settle()),
+    };
   }
 
   const timer = setInterval(sample, intervalMs).unref();
   return {
-    begin({ longLived = false } = {}) {
-      const invocation = { chargedMs: 0, longLived };
-      running.add(invocation);
-      window.add({ begun: 1 });
-      const settle = () => {
-        invocation.chargedMs = 0;
-        window.add({ ended: 1 });
-        silentMs = 0;
-      };
-      return {
-        answered: settle,
-        ended: () => void (running.delete(invocation) && settle()),
-      };
+    begin,
+    objectEvent({ isAlarm }) {
+      if (!isAlarm && running.size > 0) return begin().ended();
+      window.add({ selfStarted: 1 });
+      silentMs = 0;
     },
     activity: () => void (silentMs = 0),
     sample,
+    usedMs: () => window.add({}).usedMs,
     stop: () => clearInterval(timer),
   };
 }
@@ -122,18 +141,22 @@ interface Tally {
   usedMs: number;
   begun: number;
   ended: number;
+  selfStarted: number;
 }
+
+const NOTHING: Tally = { usedMs: 0, begun: 0, ended: 0, selfStarted: 0 };
 
 /** Sums over the last WINDOW_LIMITS slots of `slotMs` each, including the current one. */
 function createWindow(slotMs: number, now: () => number): { add(more: Partial<Tally>): Tally } {
-  const slots: Tally[] = Array.from({ length: WINDOW_LIMITS }, () => ({ usedMs: 0, begun: 0, ended: 0 }));
-  const sum: Tally = { usedMs: 0, begun: 0, ended: 0 };
+  const slots: Tally[] = Array.from({ length: WINDOW_LIMITS }, () => ({ ...NOTHING }));
+  const sum: Tally = { ...NOTHING };
   let current = Math.floor(now() / slotMs);
 
-  function count(slot: Tally, { usedMs = 0, begun = 0, ended = 0 }: Partial<Tally>, sign = 1) {
+  function count(slot: Tally, { usedMs = 0, begun = 0, ended = 0, selfStarted = 0 }: Partial<Tally>, sign = 1) {
     slot.usedMs += sign * usedMs;
     slot.begun += sign * begun;
     slot.ended += sign * ended;
+    slot.selfStarted += sign * selfStarted;
   }
 
   return {
@@ -142,7 +165,7 @@ function createWindow(slotMs: number, now: () => number): { add(more: Partial<Ta
       for (let left = Math.min(slot - current, WINDOW_LIMITS); left > 0; left--) {
         const oldest = slots.shift()!;
         count(sum, oldest, -1);
-        slots.push({ usedMs: 0, begun: 0, ended: 0 });
+        slots.push({ ...NOTHING });
       }
       current = slot;
       count(slots.at(-1)!, more);

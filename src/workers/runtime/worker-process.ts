@@ -35,7 +35,7 @@ import { OBJECTS_ENTRYPOINT } from "./remote-bindings.ts";
 import { DEFAULT_ENTRYPOINT, type Entrypoint } from "./service-calls/entrypoints.ts";
 import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
-import { isObjectEvent } from "./tail-items.ts";
+import { isAlarm, isObjectEvent } from "./tail-items.ts";
 import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
 /** Shared by all worker processes of a server. */
@@ -158,7 +158,7 @@ export async function startWorkerProcess(
         socket: folder.socket(socketNames.bindings),
         gid: identity?.gid,
         onTail(items) {
-          for (const item of items) if (isObjectEvent(item)) countObjectEvent();
+          for (const item of items) if (isObjectEvent(item)) countObjectEvent({ isAlarm: isAlarm(item) });
           invocations.tail(items);
         },
         onActivity,
@@ -229,13 +229,14 @@ export async function startWorkerProcess(
     for (const server of servers) server.close();
     folder.remove();
     releaseIdentity();
-    openedObjects?.release();
+    // Alarms start the process again. A process that was killed or has crashed must not get a new CPU window immediately.
+    openedObjects?.release({ pauseMs: retired ? 0 : (watch?.usedMs() ?? 0) });
   }
 
   /** Records activity for events that the server does not start, such as alarms and messages of hibernating WebSockets. */
-  function countObjectEvent() {
+  function countObjectEvent(event: { isAlarm: boolean }) {
     lastUsed = performance.now();
-    watch?.begin().ended();
+    watch?.objectEvent(event);
   }
 
   async function openObjects(): Promise<OpenObjects | undefined> {

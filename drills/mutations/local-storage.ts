@@ -56,4 +56,10 @@ export const mutations: Mutation[] = [
     to: "[]",
     test: "src/cli/deploy/provision.test.ts",
   },
+  {
+    file: "src/workers/wrangler-state/links.ts",
+    from: "stat.isSymbolicLink() || realpathSync(path) !== path",
+    to: "stat.isSymbolicLink()",
+    test: "src/workers/wrangler-state/import-state.test.ts",
+  },
 ];

@@ -20,6 +20,12 @@ export const workerErrors = defineErrors("workers", {
     message: "{folder} contains no local wrangler state.",
     fix: "Use --from to specify the directory that contains v3/kv, v3/r2 or v3/d1.",
   },
+  wranglerStateLink: {
+    code: "wrangler_state_link",
+    http: 400,
+    message: "{path} is a symbolic link or not a regular file, and is not imported.",
+    fix: "Replace it with the file or directory itself, or use --from to specify a directory without links.",
+  },
   badScriptName: {
     code: 10016,
     http: 400,

@@ -1,9 +1,8 @@
-import { createReadStream } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { messageOf, type Clock } from "../../kernel/index.ts";
 import type { KvStore } from "../bindings/kv/index.ts";
 import type { Checksums, HttpMetadata, R2Buckets } from "../bindings/r2/index.ts";
+import { openWithoutLinks } from "./links.ts";
 import type { CopiedResource } from "./port.ts";
 import type { StateFolder } from "./state-folder.ts";
 import { openStateTable, type StateEntry, type StateObject } from "./state-table.ts";
@@ -36,9 +35,13 @@ export async function copyNamespace(
       if (expiresAt !== null && expiresAt <= clock.now()) return "expired";
       if (!overwrite && (await hasKey(store, to, key))) return "kept";
       const path = state.blob("kv", from, blob);
-      const { size } = await stat(path);
-      const value = size <= MAX_BUFFERED_BYTES ? await readFile(path) : createReadStream(path);
-      await store.put(to, key, value, { expiresAt, ...(metadata !== null && { metadata }) });
+      const { file: content, size } = await openWithoutLinks(path);
+      try {
+        const value = size <= MAX_BUFFERED_BYTES ? await content.readFile() : content.createReadStream();
+        await store.put(to, key, value, { expiresAt, ...(metadata !== null && { metadata }) });
+      } finally {
+        await content.close();
+      }
       return "copied";
     });
   } finally {
@@ -78,7 +81,10 @@ export async function copyBucket(
 }
 
 async function* concatenatedFiles(paths: readonly string[]): AsyncGenerator<Uint8Array> {
-  for (const path of paths) yield* createReadStream(path) as AsyncIterable<Buffer>;
+  for (const path of paths) {
+    const { file } = await openWithoutLinks(path);
+    yield* file.createReadStream() as AsyncIterable<Buffer>;
+  }
 }
 
 /** Copies every item. If one fails, the failure is recorded and the other items are copied. */

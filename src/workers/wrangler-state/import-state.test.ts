@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -112,6 +112,71 @@ test("a value outside the directory of values is not read", async (t) => {
   const [result] = (await run({ kv: [] })).kv;
   assert.equal(result!.copied, 0);
   assert.equal(await kv.store.get("foreign", "k"), undefined);
+});
+
+test("symbolic links are not followed", async (t) => {
+  const { state, kv, r2, databases, run } = await setUp(t);
+  const secret = join(state, "..", "private");
+  mkdirSync(secret);
+  writeFileSync(join(secret, "key"), "private");
+  writeNamespace(state, "linked", [["k", "v"]]);
+  const folder = join(state, "v3", "kv", "linked", "blobs");
+  const link = { code: "wrangler_state_link" };
+
+  rmSync(join(folder, "b0"));
+  symlinkSync(join(secret, "key"), join(folder, "b0"));
+  const [value] = (await run()).kv;
+  assert.equal(value!.copied, 0);
+  assert.match(value!.problems[0]!.reason, /blobs\/b0 is a symbolic link/);
+  assert.equal(await kv.store.get("linked", "k"), undefined);
+
+  rmSync(folder, { recursive: true });
+  writeFileSync(join(secret, "b0"), "private");
+  symlinkSync(secret, folder);
+  assert.match((await run()).kv[0]!.problems[0]!.reason, /is a symbolic link/);
+  rmSync(join(state, "v3", "kv", "linked"), { recursive: true });
+  symlinkSync(secret, join(state, "v3", "kv", "linked"));
+  await assert.rejects(run(), link);
+  rmSync(join(state, "v3", "kv"), { recursive: true });
+
+  const bucket = createStateFile(state, "r2", "R2BucketObject", "bucket");
+  bucket.exec(
+    `create table _mf_objects (key text, blob_id text, version text, size integer, etag text, uploaded integer, checksums text, http_metadata text, custom_metadata text);
+     create table _mf_multipart_parts (object_key text, part_number integer, blob_id text);
+     insert into _mf_objects values ('k', 'x', 'v', 7, '', 0, '{}', '{}', '{}')`,
+  );
+  bucket.close();
+  writeBlob(state, "r2", "bucket", "y", "");
+  symlinkSync(join(secret, "key"), join(state, "v3", "r2", "bucket", "blobs", "x"));
+  assert.match((await run()).r2[0]!.problems[0]!.reason, /is a symbolic link/);
+  assert.equal(await r2.buckets.head("bucket", "k"), undefined);
+  rmSync(join(state, "v3", "r2"), { recursive: true });
+
+  const database = new DatabaseSync(join(secret, "other.sqlite"));
+  database.exec("create table private (value text)");
+  database.close();
+  createStateFile(state, "d1", "D1DatabaseObject", "db").close();
+  const file = join(
+    state,
+    "v3",
+    "d1",
+    "miniflare-D1DatabaseObject",
+    `${objectId("miniflare-D1DatabaseObject", "db")}.sqlite`,
+  );
+  rmSync(file);
+  symlinkSync(join(secret, "other.sqlite"), file);
+  const d1 = [{ from: ["db"], to: "mine" }];
+  await assert.rejects(run({ d1 }), link);
+  await assert.rejects(run(), link);
+  assert.equal(await databases.size("mine"), 0);
+  rmSync(file);
+  new DatabaseSync(file).close();
+  symlinkSync(join(secret, "key"), `${file}-wal`);
+  await assert.rejects(run({ d1 }), link);
+
+  const elsewhere = join(state, "..", "elsewhere");
+  symlinkSync(state, elsewhere);
+  await assert.rejects(run({ state: elsewhere }), link);
 });
 
 test("the first id of a resource takes precedence if several contain the same key", async (t) => {

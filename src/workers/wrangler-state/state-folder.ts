@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
-import { existsSync, readdirSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { workerErrors } from "../errors.ts";
+import { checkRegularFile, existsWithoutLinks, isLink, listWithoutLinks, realPathOf } from "./links.ts";
 
 /** The Durable Object classes that contain wrangler's local storage. */
 const OBJECT_CLASSES = { kv: "KVNamespaceObject", r2: "R2BucketObject", d1: "D1DatabaseObject" } as const;
@@ -9,7 +9,8 @@ type StateKind = keyof typeof OBJECT_CLASSES;
 
 /**
  * Wrangler's local state. Each kind of resource has one SQLite file per namespace, bucket or database, whose name is the
- * id of a Durable Object, and one directory of values per namespace or bucket.
+ * id of a Durable Object, and one directory of values per namespace or bucket. Others may have written the state, so no
+ * method follows a symbolic link: each throws wranglerStateLink.
  */
 export interface StateFolder {
   /** Names of namespaces or buckets. Empty for databases, which have no directories with their names. */
@@ -22,12 +23,21 @@ export interface StateFolder {
   blob(kind: StateKind, name: string, id: string): string;
 }
 
-/** Opens the state directory. Throws wranglerStateMissing. */
+/** SQLite also reads these files next to a database. */
+const SQLITE_SUFFIXES = ["-wal", "-shm", "-journal"];
+
+/** Opens the state directory. Throws wranglerStateMissing, wranglerStateLink. */
 export function openStateFolder(state: string): StateFolder {
-  const versionFolder = join(state, "v3");
-  const root = existsSync(versionFolder) ? versionFolder : state;
+  for (const path of [dirname(state), state])
+    if ((path === state || basename(path) === ".wrangler") && isLink(path))
+      throw workerErrors.wranglerStateLink({ path });
+  const folder = realPathOf(state);
+  if (folder === undefined) throw workerErrors.wranglerStateMissing({ folder: state });
+  const versionFolder = join(folder, "v3");
+  const root = existsWithoutLinks(versionFolder) ? versionFolder : folder;
   const kinds = Object.keys(OBJECT_CLASSES) as StateKind[];
-  if (!kinds.some((kind) => existsSync(join(root, kind)))) throw workerErrors.wranglerStateMissing({ folder: state });
+  if (!kinds.some((kind) => existsWithoutLinks(join(root, kind))))
+    throw workerErrors.wranglerStateMissing({ folder: state });
   const objectFolder = (kind: StateKind) => join(root, kind, `miniflare-${OBJECT_CLASSES[kind]}`);
   return {
     names: (kind) =>
@@ -36,16 +46,18 @@ export function openStateFolder(state: string): StateFolder {
         .map(decodeName),
     file(kind, name) {
       const file = join(objectFolder(kind), `${objectId(`miniflare-${OBJECT_CLASSES[kind]}`, name)}.sqlite`);
-      return existsSync(file) ? file : undefined;
+      return existsWithoutLinks(file) ? checkDatabase(file) : undefined;
     },
     files: (kind) =>
       filesIn(objectFolder(kind))
         .filter((name) => /^[0-9a-f]{64}\.sqlite$/.test(name))
-        .map((name) => join(objectFolder(kind), name)),
+        .map((name) => checkDatabase(join(objectFolder(kind), name))),
     blob(kind, name, id) {
       // The id comes from the state of a project that may have been written by others: it must not lead elsewhere.
       const file = basename(id);
-      const folder = [encodeURIComponent(name), name].find((each) => existsSync(join(root, kind, each, "blobs", file)));
+      const folder = [encodeURIComponent(name), name].find((each) =>
+        existsWithoutLinks(join(root, kind, each, "blobs", file)),
+      );
       return join(root, kind, folder ?? name, "blobs", file);
     },
   };
@@ -67,6 +79,12 @@ function decodeName(name: string): string {
   }
 }
 
-const entriesOf = (folder: string) => (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : []);
-const foldersIn = (folder: string) => entriesOf(folder).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
-const filesIn = (folder: string) => entriesOf(folder).flatMap((entry) => (entry.isFile() ? [entry.name] : []));
+function checkDatabase(file: string): string {
+  checkRegularFile(file);
+  for (const suffix of SQLITE_SUFFIXES) if (existsWithoutLinks(file + suffix)) checkRegularFile(file + suffix);
+  return file;
+}
+
+const foldersIn = (folder: string) =>
+  listWithoutLinks(folder).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+const filesIn = (folder: string) => listWithoutLinks(folder).flatMap((entry) => (entry.isFile() ? [entry.name] : []));

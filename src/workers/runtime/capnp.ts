@@ -1,6 +1,6 @@
 import { supportedDate } from "../project/config/compatibility.ts";
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
-import { RUN_SCRIPT } from "./inside/shared.ts";
+import { MAIL_ENTRYPOINT, RUN_SCRIPT } from "./inside/shared.ts";
 import {
   AI,
   ANALYTICS,
@@ -103,7 +103,7 @@ const config :Workerd.Config = (
   services = [
     ${services.join(",\n    ")} ],
   sockets = [
-    (name = "mail", address = ${text(`unix:${sockets.mail}`)}, http = (), service = (name = "user", entrypoint = "ReelpostMail")),
+    (name = "mail", address = ${text(`unix:${sockets.mail}`)}, http = (), service = (name = "user", entrypoint = ${text(MAIL_ENTRYPOINT)})),
     (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (forwardedProtoHeader = ${text(SCHEME_HEADER)}), service = "user")${sockets.services.map(serviceSocket).join("")} ],
   extensions = [(modules = [${extension.join(", ")}])],
 );
@@ -148,7 +148,7 @@ function moduleList(script: WorkerScript, inside: IsolateModules, embed: Embed):
 import * as user from ${main};
 export * from ${main};
 export default user.default;
-export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWaitUnheard(script)} }, user);
+export const ${MAIL_ENTRYPOINT} = mailEntrypoint(user.default, { alwaysTail: ${mayWaitUnheard(script)} }, user);
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
@@ -169,7 +169,7 @@ import { runScript } from ${text(SERVICE_WORKER)};
 import source from ${text(SCRIPT)};
 const worker = runScript(source, ${text(main)});
 export default worker;
-export const ReelpostMail = mailEntrypoint(worker, { alwaysTail: ${mayWaitUnheard(script)} });
+export const ${MAIL_ENTRYPOINT} = mailEntrypoint(worker, { alwaysTail: ${mayWaitUnheard(script)} });
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,

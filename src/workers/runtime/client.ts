@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** The client address of a request and its scheme, as reported by trusted proxies. */
-export interface Client {
+interface Client {
   ip: string;
   scheme: "http" | "https";
 }

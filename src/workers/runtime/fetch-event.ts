@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { ClientOf } from "./client.ts";
+import { INTERNAL_HEADER_PREFIX } from "./inside/shared.ts";
 import type { Invocation } from "./port.ts";
 
 type FetchEvent = Extract<Invocation["event"], { kind: "fetch" }>;
@@ -20,14 +21,13 @@ const LEFT_OUT = new Set([
   "cf-ray",
   "cf-connecting-ip",
   "x-real-ip",
-  "x-reelpost-dispatch",
-  "x-reelpost-meta",
 ]);
+const isLeftOut = (name: string) => LEFT_OUT.has(name) || name.startsWith(INTERNAL_HEADER_PREFIX);
 
 /** Headers that a worker received and passed on, without those that are not in the record of its request. */
 export const withoutInternal = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(headers).filter(([name]) => name === "cf-connecting-ip" || !LEFT_OUT.has(name.toLowerCase())),
+    Object.entries(headers).filter(([name]) => name === "cf-connecting-ip" || !isLeftOut(name.toLowerCase())),
   );
 
 /** The record of a request. The headers are collected only when they are read, which is rare. */
@@ -61,7 +61,7 @@ function visibleHeaders(
 ): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(received)) {
-    if (value === undefined || LEFT_OUT.has(name)) continue;
+    if (value === undefined || isLeftOut(name)) continue;
     headers[name] = isSecret(name) ? REDACTED : Array.isArray(value) ? value.join(", ") : value;
   }
   headers["cf-connecting-ip"] = client;

@@ -50,9 +50,13 @@ test("an invocation not started by the server is reported by its entrypoint; the
   invocations.tail([
     item({ [EVENT_HEADER]: "handlers" }, { entrypoint: "ReelpostMail", ...said }),
     item({}, { entrypoint: "Counter", ...said }),
+    item({ [EVENT_HEADER]: "handlers" }, { entrypoint: "Forged", ...said }),
   ]);
   assert.deepEqual(
     reported.map(({ event }) => event),
-    [{ kind: "other", name: "Counter" }],
+    [
+      { kind: "other", name: "Counter" },
+      { kind: "other", name: "Forged" },
+    ],
   );
 });

@@ -4,7 +4,9 @@ import { createServer, request as httpRequest, type IncomingMessage } from "node
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
-import type { InvocationOutcome, WorkerRuntime } from "../index.ts";
+import type { Invocation, InvocationOutcome, WorkerRuntime } from "../index.ts";
+import { SCHEME_HEADER, SERVICE_HEADER } from "./capnp.ts";
+import { EVENT_HEADER, META_HEADER, OBJECT_HEADER } from "./inside/shared.ts";
 import { scriptOf, startRuntime } from "./runtime.testing.ts";
 
 describe("HTTP passthrough to a worker", () => {
@@ -101,6 +103,44 @@ describe("HTTP passthrough to a worker", () => {
     );
     const answer = await text(socket);
     assert.match(answer, /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\ndeclined$/);
+  });
+
+  it("a client cannot set internal headers, whether in a request or in an upgrade", async (t) => {
+    let recorded = Promise.withResolvers<Invocation>();
+    const observed = startRuntime();
+    observed.onInvocation((invocation) => recorded.resolve(invocation));
+    const other = createServer((request, response) => void observed.fetch("test", request, response));
+    other.on("upgrade", (request, socket, head) => observed.upgrade("test", request, socket, head));
+    await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));
+    t.after(async () => {
+      other.closeAllConnections();
+      other.close();
+      await observed.close();
+    });
+    await observed.deploy(
+      scriptOf(
+        `export default { fetch(request) { console.log("here"); return new Response([...request.headers.keys()].filter((name) => name.startsWith("x-")).join()) } }`,
+      ),
+    );
+    const { port: otherPort } = other.address() as { port: number };
+    const internal = [EVENT_HEADER, META_HEADER, OBJECT_HEADER, SCHEME_HEADER, SERVICE_HEADER, "X-Reelpost-Anything"];
+    const forged = internal.map((name) => `${name}: handlers\r\n`).join("");
+    for (const connection of ["", "Connection: Upgrade\r\nUpgrade: websocket\r\n"]) {
+      recorded = Promise.withResolvers();
+      const socket = connect(otherPort, "127.0.0.1");
+      socket.write(`GET / HTTP/1.1\r\nHost: a\r\n${forged}x-mine: 1\r\n${connection || "Connection: close\r\n"}\r\n`);
+      assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n(?:[0-9a-f]+\r\n)?x-mine,x-real-ip/);
+      const { event, logs } = await recorded.promise;
+      assert.deepEqual(
+        logs.map(({ message }) => message),
+        [["here"]],
+      );
+      assert.ok(event.kind === "fetch");
+      assert.deepEqual(
+        Object.keys(event.allHeaders ?? {}).filter((name) => name.startsWith("x-")),
+        ["x-mine"],
+      );
+    }
   });
 
   it("an HTTP/1.0 request without a Host reaches the worker", async () => {

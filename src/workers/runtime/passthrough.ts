@@ -3,9 +3,9 @@ import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { answerHeaders, type Site } from "./answer-headers.ts";
-import { SCHEME_HEADER, SERVICE_HEADER } from "./capnp.ts";
-import type { Client, ClientOf } from "./client.ts";
-import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
+import { SCHEME_HEADER } from "./capnp.ts";
+import type { ClientOf } from "./client.ts";
+import { INTERNAL_HEADER_PREFIX, OBJECT_HEADER } from "./inside/shared.ts";
 import type { InvocationOutcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
 import { upload } from "./upload.ts";
@@ -27,16 +27,8 @@ const HOP_BY_HOP = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Only the server may set these headers. */
-const RESERVED = new Set([
-  DISPATCH_HEADER,
-  META_HEADER,
-  RAY_HEADER,
-  "cf-connecting-ip",
-  "x-real-ip",
-  SCHEME_HEADER,
-  SERVICE_HEADER,
-]);
+/** Only the server may set these headers, and those with the internal prefix. */
+const RESERVED = new Set([RAY_HEADER, "cf-connecting-ip", "x-real-ip"]);
 
 /** The hosted service allows 128 KB of headers in a response. */
 const MAX_HEADER_BYTES = 256 * 1024;
@@ -53,6 +45,11 @@ interface PassthroughOptions {
   siteOf(request: IncomingMessage): Site | undefined;
   /** Waits briefly for the reason a process closed the connection. */
   findExitCause(err: unknown): Promise<InvocationOutcome>;
+  /**
+   * Passes on the header that identifies a Durable Object. Only for the service that calls the objects, which other
+   * workers reach through the server. Default false.
+   */
+  callsObjects?: boolean;
 }
 
 /** Passes HTTP requests to the fetch handler of one worker process. */
@@ -61,7 +58,9 @@ export function createHttpPassthrough({
   client: clientOf,
   siteOf,
   findExitCause,
+  callsObjects = false,
 }: PassthroughOptions): Passthrough {
+  const forwarding = { clientOf, passedOn: callsObjects ? OBJECT_HEADER : undefined };
   const agent = new Agent({
     keepAlive: true,
     maxSockets: Infinity,
@@ -79,7 +78,7 @@ export function createHttpPassthrough({
         agent: isSmall(request) ? agent : uploads,
         method: request.method,
         path: request.url,
-        headers: forwardedHeaders(id, request, clientOf(request)),
+        headers: forwardedHeaders(id, request, forwarding),
         setHost: false,
         maxHeaderSize: MAX_HEADER_BYTES,
       });
@@ -114,7 +113,7 @@ export function createHttpPassthrough({
     },
     upgrade(id, request, client, head, onAnswered) {
       const headers = [
-        ...forwardedHeaders(id, request, clientOf(request), FRAMING),
+        ...forwardedHeaders(id, request, forwarding, FRAMING),
         "Connection",
         "Upgrade",
         "Upgrade",
@@ -219,13 +218,22 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: string[
 const FRAMING = new Set(["content-length", "expect"]);
 const NOTHING = new Set<string>();
 
-function forwardedHeaders(id: string, request: IncomingMessage, { ip, scheme }: Client, without = NOTHING): string[] {
+/** `passedOn`: the internal header that is not removed. */
+function forwardedHeaders(
+  id: string,
+  request: IncomingMessage,
+  { clientOf, passedOn }: { clientOf: ClientOf; passedOn: string | undefined },
+  without = NOTHING,
+): string[] {
+  const { ip, scheme } = clientOf(request);
   const headers: string[] = [];
   const { rawHeaders } = request;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (!HOP_BY_HOP.has(name) && !RESERVED.has(name) && !without.has(name))
-      headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+    if (HOP_BY_HOP.has(name) || RESERVED.has(name) || without.has(name)) continue;
+    // A worker or a trace would mistake an internal header of a client for one of the server.
+    if (name.startsWith(INTERNAL_HEADER_PREFIX) && name !== passedOn) continue;
+    headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
   // HTTP/1.0 has no Host; workerd would reject the request before it reaches a worker, and no tail would ever end the
   // invocation.

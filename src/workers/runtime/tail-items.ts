@@ -1,5 +1,12 @@
 import { withoutInternal } from "./fetch-event.ts";
-import { type RequestedEvent, DISPATCH_HEADER, EVENT_HEADER, OBJECT_MODEL, TAIL_MARK } from "./inside/shared.ts";
+import {
+  type RequestedEvent,
+  DISPATCH_HEADER,
+  EVENT_HEADER,
+  MAIL_ENTRYPOINT,
+  OBJECT_MODEL,
+  TAIL_MARK,
+} from "./inside/shared.ts";
 import { mapException, type StackMapper } from "./stacks.ts";
 import type { Invocation, InvocationOutcome, ObjectInvocation, ThrownException } from "./port.ts";
 
@@ -77,7 +84,8 @@ const HANDLERS: RequestedEvent = "handlers";
  * True for the server's own call to a worker that was just started. The call is not an invocation to report, but on a
  * busy machine workerd includes it in a tail.
  */
-export const isQuestion = (item: TraceItem): boolean => item.event?.request?.headers[EVENT_HEADER] === HANDLERS;
+export const isQuestion = (item: TraceItem): boolean =>
+  item.entrypoint === MAIL_ENTRYPOINT && item.event?.request?.headers[EVENT_HEADER] === HANDLERS;
 
 export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs"] =>
   item.logs

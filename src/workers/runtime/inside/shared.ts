@@ -12,6 +12,14 @@ export const RAW = "EmailMessage::raw";
 /** The host name reserved by the egress proxy: it receives the actions of a live message. */
 export const ACTIONS_HOST = "actions.reelpost.internal";
 
+/**
+ * All headers with this prefix belong to the server: a client, or another worker, cannot send one to a worker.
+ */
+export const INTERNAL_HEADER_PREFIX = "x-reelpost-";
+
+/** The entrypoint that receives messages, scheduled events, batches and trace items. */
+export const MAIL_ENTRYPOINT = "ReelpostMail";
+
 /** Describes the message of a request: as JSON, or with the value which indicates that the JSON is in the body. */
 export const META_HEADER = "x-reelpost-meta";
 export const META_IN_BODY = "body";

@@ -47,7 +47,13 @@ export function createProcessEntrypoints({
       silent: isToObject,
       isReported: !isToObject || (outcome !== "ok" && outcome !== "canceled"),
     });
-    const passthrough = createHttpPassthrough({ socketPath, client, siteOf: () => undefined, findExitCause });
+    const passthrough = createHttpPassthrough({
+      socketPath,
+      client,
+      siteOf: () => undefined,
+      findExitCause,
+      callsObjects: isToObject,
+    });
     return {
       async fetch(request, response) {
         const invocation = invocations.begin(fetchEvent(request, client));

@@ -273,6 +273,32 @@ describe("chunked bodies", () => {
   });
 });
 
+describe("signed chunks", () => {
+  test("the bytes of a chunk are passed on as they arrive, and a wrong signature at its end is an error", async () => {
+    const piece = Buffer.alloc(1024 * 1024, "x");
+    const pieces = 20;
+    let heldBytes = 0;
+    let mostHeldBytes = 0;
+    async function* body() {
+      yield Buffer.from(`${(pieces * piece.length).toString(16)};chunk-signature=${"0".repeat(64)}\r\n`);
+      for (let i = 0; i < pieces; i++) {
+        heldBytes += piece.length;
+        mostHeldBytes = Math.max(mostHeldBytes, heldBytes);
+        yield piece;
+      }
+      yield Buffer.from("\r\n");
+    }
+    const signing = { key, scope, time, seedSignature: "0".repeat(64) };
+    await assert.rejects(
+      async () => {
+        for await (const bytes of decodeChunks(body(), { signing, trailer: false })) heldBytes -= bytes.length;
+      },
+      (err) => err instanceof ChunkError && err.reason === "signature",
+    );
+    assert.equal(mostHeldBytes, piece.length);
+  });
+});
+
 async function decodeAll(body: Buffer, options: ChunkOptions, stepBytes = 1000): Promise<Buffer> {
   async function* readInSteps() {
     for (let offset = 0; offset < body.length; offset += stepBytes) yield body.subarray(offset, offset + stepBytes);

@@ -33,15 +33,14 @@ export class ChunkError extends Error {
 const EMPTY_SHA256 = createHash("sha256").digest("hex");
 const MAX_LINE_BYTES = 16 * 1024;
 const MAX_TRAILER_LINES = 20;
-/**
- * AWS clients send chunks of 64 KiB to 8 MiB. A signed chunk is held in memory until its signature has been verified.
- */
-const MAX_SIGNED_CHUNK_BYTES = 16 * 1024 * 1024;
 const MAX_CHUNK_BYTES = 2 ** 40;
 
 /**
- * Decodes a body with the content encoding `aws-chunked`. If the chunks are signed, yields only bytes whose signature
- * has been verified. Throws ChunkError.
+ * Decodes a body with the content encoding `aws-chunked`. Throws ChunkError.
+ *
+ * Yields bytes as they arrive, before the signature of their chunk has been verified: a client can choose the size of a
+ * chunk, so holding chunks back would let it choose the memory in use. The bytes are authentic only once the iterator
+ * has ended without an error, so the caller must discard them otherwise.
  */
 export async function* decodeChunks(
   body: AsyncIterable<Uint8Array>,
@@ -50,21 +49,16 @@ export async function* decodeChunks(
   const byteReader = createByteReader(body);
   let previousSignature = signing?.seedSignature ?? "";
   for (;;) {
-    const { size, signature } = readChunkHeader(
-      await byteReader.line(),
-      signing === undefined ? MAX_CHUNK_BYTES : MAX_SIGNED_CHUNK_BYTES,
-    );
+    const { size, signature } = readChunkHeader(await byteReader.line());
     if (signing === undefined) {
       yield* byteReader.take(size);
     } else {
       const hash = createHash("sha256");
-      const buffers: Uint8Array[] = [];
       for await (const buffer of byteReader.take(size)) {
         hash.update(buffer);
-        buffers.push(buffer);
+        yield buffer;
       }
       previousSignature = checkChunk(signing, previousSignature, hash.digest("hex"), signature);
-      yield* buffers;
     }
     if (size === 0) break;
     if ((await byteReader.line()) !== "") throw new ChunkError("malformed");
@@ -76,10 +70,10 @@ export async function* decodeChunks(
   });
 }
 
-function readChunkHeader(line: string, maxBytes: number): { size: number; signature: string | undefined } {
+function readChunkHeader(line: string): { size: number; signature: string | undefined } {
   const [, hex, signature] = /^([0-9a-f]{1,11})(?:;chunk-signature=([0-9a-f]{64}))?$/i.exec(line) ?? [];
   const size = hex === undefined ? Number.NaN : Number.parseInt(hex, 16);
-  if (!(size <= maxBytes)) throw new ChunkError("malformed");
+  if (!(size <= MAX_CHUNK_BYTES)) throw new ChunkError("malformed");
   return { size, signature };
 }
 

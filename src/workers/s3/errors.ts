@@ -93,6 +93,7 @@ export const s3Errors = defineErrors("s3", {
     message: "The lifecycle configuration does not exist.",
   },
   internal: { code: "InternalError", http: 500, message: "We encountered an internal error. Please try again." },
+  slowDown: { code: "SlowDown", http: 503, message: "Please reduce your request rate: {why}." },
   unavailable: {
     code: "ServiceUnavailable",
     http: 503,

@@ -7,10 +7,11 @@ import { r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
 import { corsHeaders, preflightHeaders } from "../bucket-settings/index.ts";
 import { parseS3Address, parseS3Host, type S3Address, type S3Endpoints } from "./address.ts";
 import { createS3Authenticator, type FindS3Key } from "./authenticate.ts";
+import { createBodyMemory, type BodyMemoryLimits } from "./body-memory.ts";
 import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "./request-context.ts";
 import { s3ErrorOf, s3Errors } from "./errors.ts";
 import { operationOf } from "./operations/index.ts";
-import { s3Body } from "./payload.ts";
+import { collectBody, s3Body } from "./payload.ts";
 import { errorDocument } from "./xml.ts";
 
 interface S3HttpHandlerOptions extends S3Deps {
@@ -23,6 +24,8 @@ interface S3HttpHandlerOptions extends S3Deps {
    * knows the key. Default false.
    */
   pagesNeedCors?: boolean;
+  /** Memory for XML bodies. Default: 32 MiB, at most 16 MiB of them for one account. */
+  bodyMemory?: BodyMemoryLimits;
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
@@ -41,11 +44,13 @@ export function createS3HttpHandler({
   endpoints,
   clientIp,
   pagesNeedCors = false,
+  bodyMemory,
   ids,
   log,
   ...deps
 }: S3HttpHandlerOptions): S3HttpHandler {
   const authenticate = createS3Authenticator({ findKey, clock: deps.clock });
+  const memory = createBodyMemory(bodyMemory);
 
   async function respond(request: IncomingMessage, address: S3Address, target: RequestTarget): Promise<S3Response> {
     const method = request.method!;
@@ -93,6 +98,8 @@ export function createS3HttpHandler({
       if (currentKey === undefined) throw s3Errors.unauthorized({ why: "the API token was revoked during the upload" });
       if (name !== undefined) require(currentKey, operation.access, scope);
     };
+    const lease = memory.open(account);
+    const body = () => s3Body(request, headers, payload, confirm);
     const context: S3RequestContext = {
       method,
       address,
@@ -100,13 +107,18 @@ export function createS3HttpHandler({
       query,
       headers: fetchHeaders,
       resource: path,
-      body: () => s3Body(request, headers, payload, confirm),
+      body,
+      collectBody: (maxBytes) => collectBody(body(), maxBytes, lease),
       requirePermission: (access, targetBucket) => require(key, access, targetBucket),
       hasPermission: (access, targetBucket) => allows(key, access, targetBucket),
     };
-    if ("run" in operation) return operation.run(context, deps);
-    if (bucket === undefined) throw r2Errors.noSuchBucket();
-    return operation.inBucket(context, deps, bucket);
+    try {
+      if ("run" in operation) return await operation.run(context, deps);
+      if (bucket === undefined) throw r2Errors.noSuchBucket();
+      return await operation.inBucket(context, deps, bucket);
+    } finally {
+      lease.release();
+    }
   }
 
   /** The CORS policy of the bucket. Undefined if the address has no bucket, or the bucket no policy. */

@@ -177,6 +177,27 @@ describe("operations of the S3 API", () => {
     assert.equal((await post("x".repeat(5 * 1024 * 1024))).code, "EntityTooLarge");
   });
 
+  it("XML bodies of concurrent requests share a limited memory, which is free again after each request", async (t) => {
+    const { send } = await startS3(t, { bodyMemory: { total: 300, perAccount: 200 } });
+    const post = (padding: number) =>
+      send({
+        method: "POST",
+        path: "/bucket?delete",
+        body: `<Delete>${" ".repeat(padding)}<Object><Key>k</Key></Object></Delete>`,
+      });
+    for (let i = 0; i < 3; i++) {
+      const tooLarge = await post(200);
+      assert.deepEqual([tooLarge.status, tooLarge.code], [503, "SlowDown"]);
+      assert.equal((await post(100)).status, 200);
+    }
+  });
+
+  it("an XML body with a huge number of elements is rejected before it is parsed", async (t) => {
+    const { send } = await startS3(t);
+    const body = `<Delete><Object><Key>k</Key></Object>${"<a/>".repeat(300_000)}</Delete>`;
+    assert.equal((await send({ method: "POST", path: "/bucket?delete", body })).code, "MalformedXML");
+  });
+
   it("a multi-object delete accepts keys with escaped characters", async (t) => {
     const { send, put, r2, id } = await startS3(t);
     for (const key of ["a&b", "c d", "e"]) await put(encodeURIComponent(key), "v");

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { ChunkError, decodeChunks } from "../../protocol/aws-sigv4/index.ts";
 import type { Payload } from "./authenticate.ts";
+import type { BodyMemoryLease } from "./body-memory.ts";
 import { CHECKSUM_BYTES, createChecksum, isS3Checksum, type Checksum, type S3Checksum } from "./checksums.ts";
 import { s3Errors } from "./errors.ts";
 
@@ -11,7 +12,10 @@ type Headers = Readonly<Record<string, string | undefined>>;
 export interface S3Body {
   /** Length of the decoded body in bytes; undefined if the client did not announce it. */
   size: number | undefined;
-  /** Yields the decoded bytes; throws at the end if a checksum or signature does not match. Can be read only once. */
+  /**
+   * Yields the decoded bytes as they arrive; throws at the end if a checksum or signature does not match, and then none of
+   * the bytes are authentic. Can be read only once.
+   */
   bytes: AsyncIterable<Uint8Array>;
   /** Checksums announced by the client that are stored with an object, in hex. */
   storedChecksums: { md5?: string; sha1?: string; sha256?: string };
@@ -141,15 +145,28 @@ function requestBytes(request: IncomingMessage): AsyncIterable<Uint8Array> {
   };
 }
 
-/** Reads a small body into memory. Throws xmlTooLarge and the errors of reading the body. */
-export async function collectBody({ bytes, size }: S3Body, maxBytes: number): Promise<Buffer> {
-  const buffers: Uint8Array[] = [];
-  let totalBytes = 0;
+/**
+ * Reads a small body into memory, which `memory` counts. Throws xmlTooLarge, slowDown and the errors of reading the body.
+ */
+export async function collectBody(
+  { bytes, size }: S3Body,
+  maxBytes: number,
+  memory: Pick<BodyMemoryLease, "reserve">,
+): Promise<Buffer> {
   if ((size ?? 0) > maxBytes) throw s3Errors.xmlTooLarge({ limit: maxBytes });
+  // One growing buffer: a list of many tiny buffers would need a multiple of their bytes.
+  let collected = Buffer.alloc(0);
+  let length = 0;
   for await (const buffer of bytes) {
-    totalBytes += buffer.length;
-    if (totalBytes > maxBytes) throw s3Errors.xmlTooLarge({ limit: maxBytes });
-    buffers.push(buffer);
+    if (length + buffer.length > maxBytes) throw s3Errors.xmlTooLarge({ limit: maxBytes });
+    memory.reserve(buffer.length);
+    if (length + buffer.length > collected.length) {
+      const larger = Buffer.alloc(Math.min(maxBytes, Math.max(2 * collected.length, length + buffer.length)));
+      collected.copy(larger, 0, 0, length);
+      collected = larger;
+    }
+    collected.set(buffer, length);
+    length += buffer.length;
   }
-  return Buffer.concat(buffers);
+  return collected.subarray(0, length);
 }

@@ -26,6 +26,8 @@ export interface S3RequestContext {
   /** The path of the request, for errors and results. */
   resource: string;
   body(): S3Body;
+  /** Reads an XML body of at most `maxBytes`. Throws xmlTooLarge, slowDown. */
+  collectBody(maxBytes: number): Promise<Buffer>;
   /**
    * Throws accessDenied unless the key has the permission for the objects of the bucket, or without a bucket, for the
    * account.

@@ -53,7 +53,10 @@ interface TestResponse {
 }
 
 /** Starts the S3 API over HTTP on SQLite. Tests can add access keys. */
-export async function startS3(t: TestContext, { pagesNeedCors = false } = {}) {
+export async function startS3(
+  t: TestContext,
+  options: Partial<Pick<Parameters<typeof createS3HttpHandler>[0], "pagesNeedCors" | "bodyMemory">> = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "s3-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...r2Migrations, ...bucketSettingsMigrations]);
@@ -73,7 +76,7 @@ export async function startS3(t: TestContext, { pagesNeedCors = false } = {}) {
     findKey: async (id) => keys.get(id),
     endpoints: { domain: DOMAIN, prefix: "/s3/", accountInPath: true },
     clientIp: ({ socket }) => socket.remoteAddress,
-    pagesNeedCors,
+    ...options,
     clock,
     ids: randomIds,
     log: silentLog,

@@ -52,10 +52,20 @@ export interface XmlNode {
   has(name: string): boolean;
 }
 
+/** Enough for a multipart upload of 10,000 parts, each with its checksums: a parsed element needs a multiple of its bytes. */
+const MAX_TAGS = 250_000;
+
+function hasTooManyTags(bytes: Uint8Array): boolean {
+  let count = 0;
+  for (let at = bytes.indexOf(0x3c); at >= 0; at = bytes.indexOf(0x3c, at + 1)) if (++count > MAX_TAGS) return true;
+  return false;
+}
+
 /** Throws malformedXml. */
 export function parseXml(bytes: Uint8Array, root: string): XmlNode {
-  const xmlText = Buffer.from(bytes).toString();
   const malformed = (why: string) => s3Errors.malformedXml({ why });
+  if (hasTooManyTags(bytes)) throw malformed(`it has more than ${MAX_TAGS} tags`);
+  const xmlText = Buffer.from(bytes).toString();
   if (xmlText.includes("<!DOCTYPE") || xmlText.includes("<!ENTITY"))
     throw malformed("it has a document type definition");
   let parsed: Record<string, unknown>;

@@ -2,7 +2,6 @@ import { jurisdictions, locations, r2Errors, type R2Bucket } from "../../binding
 import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { integerParameter } from "../headers.ts";
-import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument } from "../xml.ts";
 
 const MAX_XML_BYTES = 64 * 1024;
@@ -51,8 +50,7 @@ export async function listBuckets(context: S3RequestContext, { bucketList }: S3D
 
 export async function createBucket(context: S3RequestContext, { bucketList }: S3Deps): Promise<S3Response> {
   const { account, address, headers } = context;
-  const body = context.body();
-  const bytes = await collectBody(body, MAX_XML_BYTES);
+  const bytes = await context.collectBody(MAX_XML_BYTES);
   const constraint =
     bytes.length === 0 ? "" : (parseXml(bytes, "CreateBucketConfiguration").text("LocationConstraint") ?? "");
   const requestedLocation = constraint.trim().toLowerCase();

@@ -2,7 +2,6 @@ import type { R2Bucket } from "../../bindings/r2/index.ts";
 import { defaultLifecycle, type LifecycleRule } from "../../bucket-settings/index.ts";
 import { bucketRefOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument, type Element, type XmlNode } from "../xml.ts";
 
 const MAX_XML_BYTES = 1024 * 1024;
@@ -23,7 +22,7 @@ export async function putLifecycle(
   { settings }: S3Deps,
   bucket: R2Bucket,
 ): Promise<S3Response> {
-  const document = parseXml(await collectBody(context.body(), MAX_XML_BYTES), "LifecycleConfiguration");
+  const document = parseXml(await context.collectBody(MAX_XML_BYTES), "LifecycleConfiguration");
   const rules = document.children("Rule");
   if (rules.length === 0) throw s3Errors.malformedXml({ why: "at least one Rule is required" });
   await settings.setLifecycle(bucketRefOf(context, bucket), rules.map(lifecycleRuleOf));

@@ -2,7 +2,6 @@ import type { R2Bucket } from "../../bindings/r2/index.ts";
 import type { S3Response, S3RequestContext, S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { checkHeaders, integerParameter, s3MetadataOf, s3StorageClass, storageClassOf } from "../headers.ts";
-import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument, type Element } from "../xml.ts";
 import { listQuery } from "./lists.ts";
 
@@ -56,7 +55,7 @@ export async function completeUpload(
   { buckets, bucketList }: S3Deps,
   bucket: R2Bucket,
 ): Promise<S3Response> {
-  const document = parseXml(await collectBody(context.body(), MAX_COMPLETE_XML_BYTES), "CompleteMultipartUpload");
+  const document = parseXml(await context.collectBody(MAX_COMPLETE_XML_BYTES), "CompleteMultipartUpload");
   const parts = document.children("Part").map((part) => {
     const number = part.text("PartNumber")?.trim() ?? "";
     const etag = part.text("ETag")?.trim().replace(/^"|"$/g, "");

@@ -2,7 +2,6 @@ import { conditionsOf, r2Errors, readHttpObject, type R2Bucket, type R2Object } 
 import type { S3Response, S3RequestContext, S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { checkHeaders, integerParameter, s3MetadataOf, s3ObjectHeaders, storageClassOf } from "../headers.ts";
-import { collectBody } from "../payload.ts";
 import { parseXml, xmlDocument, type Element } from "../xml.ts";
 
 /** Enough for 1000 keys of 1024 bytes in which most characters are escaped. */
@@ -111,7 +110,7 @@ export async function deleteObjects(
   { buckets }: S3Deps,
   bucket: R2Bucket,
 ): Promise<S3Response> {
-  const document = parseXml(await collectBody(context.body(), MAX_DELETE_XML_BYTES), "Delete");
+  const document = parseXml(await context.collectBody(MAX_DELETE_XML_BYTES), "Delete");
   const objects = document.children("Object");
   if (objects.some((object) => object.has("VersionId"))) throw s3Errors.notImplemented({ feature: "VersionId" });
   const keys = objects.map((object) => object.text("Key"));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isCrossOrigin } from "./cross-origin.ts";
+import { hasLocalHost, isCrossOrigin } from "./cross-origin.ts";
 
 const asks = (headers: Record<string, string>) => isCrossOrigin({ headers: { host: "127.0.0.1:8787", ...headers } });
 
@@ -23,4 +23,19 @@ test("distinguishes pages of other sites from programs and from this server's ow
     { host: "evil.example:8787", "sec-fetch-site": "same-origin" },
   ];
   for (const other of others) assert.equal(asks(other), true, JSON.stringify(other));
+});
+
+test("a public host name, as in DNS rebinding, is not local", () => {
+  for (const host of [
+    "127.0.0.1:8787",
+    "[::1]:8787",
+    "localhost",
+    "one.localhost:8787",
+    "app:8787",
+    "host.docker.internal",
+  ])
+    assert.equal(hasLocalHost({ headers: { host } }), true, host);
+  for (const host of ["evil.example:8787", "127.0.0.1.evil.example", "localhost.evil.example", ""])
+    assert.equal(hasLocalHost({ headers: { host } }), false, host);
+  assert.equal(hasLocalHost({ headers: {} }), false);
 });

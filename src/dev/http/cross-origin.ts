@@ -13,13 +13,24 @@ export function isCrossOrigin({ headers }: Pick<IncomingMessage, "headers">): bo
   if (origin === undefined && site === undefined) return false;
   if (site === "cross-site" || site === "same-site") return true;
   if (origin !== undefined && URL.parse(origin)?.host !== host.toLowerCase()) return true;
-  return !isOwnName(
-    host
-      .replace(/:\d+$/, "")
-      .replace(/^\[(.*)\]$/, "$1")
-      .toLowerCase(),
-  );
+  return !isOwnName(nameOf(host));
 }
+
+/**
+ * False if the Host header could be a public name. A page that reached this server by DNS rebinding sends such a name, and
+ * nothing else distinguishes its GET requests from those of a program.
+ */
+export function hasLocalHost({ headers: { host = "" } }: Pick<IncomingMessage, "headers">): boolean {
+  const name = nameOf(host);
+  // Names without a dot, and those under .internal, are not in the public DNS: containers use both.
+  return name !== "" && (isOwnName(name) || !name.includes(".") || name.endsWith(".internal"));
+}
+
+const nameOf = (host: string) =>
+  host
+    .replace(/:\d+$/, "")
+    .replace(/^\[(.*)\]$/, "$1")
+    .toLowerCase();
 
 const isOwnName = (name: string) =>
   isIP(name) !== 0 || name === "localhost" || name.endsWith(".localhost") || name === hostname().toLowerCase();

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../../kernel/index.ts";
 import type { WorkerRuntime } from "../../workers/index.ts";
 import type { Receive } from "./receive.ts";
-import { isCrossOrigin } from "./cross-origin.ts";
+import { hasLocalHost, isCrossOrigin } from "./cross-origin.ts";
 import { SCHEDULED_PATH, runScheduled } from "./scheduled.ts";
 import { noSuchWorker, pickWorker } from "./worker-choice.ts";
 
@@ -89,6 +89,14 @@ export function createDevHttp({
     if (request.url!.startsWith(VIDEO_PREFIX))
       return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
     if (isS3(request.url!)) {
+      if (!hasLocalHost(request)) {
+        response.shouldKeepAlive = false;
+        return sendTextError(
+          response,
+          403,
+          `The S3 endpoint does not answer requests for the host ${JSON.stringify(request.headers.host ?? "")}: use localhost or an IP address.`,
+        );
+      }
       if (!continued) response.writeContinue();
       return void s3(request, response).catch((err: unknown) => failed(err, response));
     }

@@ -4,6 +4,7 @@ import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { decodeQuery } from "../../protocol/aws-sigv4/index.ts";
 import { isStoreError } from "../../store/index.ts";
 import { r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
+import { makeInert } from "../runtime/answer-headers.ts";
 import { corsHeaders, preflightHeaders } from "../bucket-settings/index.ts";
 import { parseS3Address, parseS3Host, type S3Address, type S3Endpoints } from "./address.ts";
 import { createS3Authenticator, type FindS3Key } from "./authenticate.ts";
@@ -121,6 +122,9 @@ export function createS3HttpHandler({
     }
   }
 
+  /** True if the endpoint is a path on a host that also serves other content. */
+  const sharesOrigin = ({ host }: RequestTarget) => parseS3Host(host, endpoints.domain) === undefined;
+
   /** The CORS policy of the bucket. Undefined if the address has no bucket, or the bucket no policy. */
   async function corsPolicyOf({ account = "", bucket, jurisdiction }: S3Address) {
     if (bucket === undefined) return undefined;
@@ -147,6 +151,9 @@ export function createS3HttpHandler({
     let cors: Record<string, string> = {};
     try {
       const address = parseS3Address(target.host, path, endpoints);
+      // A service worker would persist in the browser and intercept requests to the API.
+      if (sharesOrigin(target) && headers["service-worker"] !== undefined)
+        throw s3Errors.accessDenied({ why: "service workers are not available on this host" });
       if (request.method === "OPTIONS") return await preflight(address, headers);
       if (headers.origin !== undefined)
         cors = corsHeaders(await corsPolicyOf(address), { origin: headers.origin, method: request.method! });
@@ -183,8 +190,10 @@ export function createS3HttpHandler({
     async handle(request, response) {
       const requestId = ids.hex();
       try {
-        const { status, headers, body } = await responseTo(request, requestTargetOf(request), requestId);
+        const target = requestTargetOf(request);
+        const { status, headers, body } = await responseTo(request, target, requestId);
         const responseHeaders = new Headers(headers);
+        if (sharesOrigin(target)) makeInert(responseHeaders);
         responseHeaders.set("x-amz-request-id", requestId);
         if (typeof body === "string") {
           responseHeaders.set("content-type", "application/xml");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
-import { startS3 } from "./s3.testing.ts";
+import { ACCOUNT, DOMAIN, startS3 } from "./s3.testing.ts";
 
 const xml = (text: string, name: string) =>
   [...text.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"))].map(([, value]) => value);
@@ -235,6 +235,30 @@ describe("operations of the S3 API", () => {
     assert.equal((await copy({ "x-amz-metadata-directive": "REPLACE" }, "from")).status, 200);
     assert.equal((await copy({ "x-amz-copy-source": "none/from" })).code, "NoSuchBucket");
     assert.equal((await copy({ "x-amz-copy-source": "bucket/none" })).code, "NoSuchKey");
+  });
+
+  it("on the host of the API, an object is a document without rights; a host of its own serves it unchanged", async (t) => {
+    const { send, put } = await startS3(t);
+    await put("page.html", "<script>1</script>", { "content-type": "text/html" });
+    const policyOf = ({ headers }: Awaited<ReturnType<typeof send>>) => [
+      headers["content-security-policy"],
+      headers["x-content-type-options"],
+    ];
+    const inert = ["sandbox; default-src 'none'", "nosniff"];
+    for (const request of [
+      { path: "/bucket/page.html" },
+      { path: "/bucket/page.html", expires: 60 },
+      { path: "/bucket/none" },
+      { path: "/bucket/page.html", anonymous: true },
+      { path: "/bucket?list-type=2" },
+    ])
+      assert.deepEqual(policyOf(await send(request)), inert, JSON.stringify(request));
+    const script = { expires: 60, unsignedHeaders: { "service-worker": "script" } };
+    assert.equal((await send({ path: "/bucket/page.html", ...script })).code, "AccessDenied");
+    const ownHost = { path: "/page.html", host: `bucket.${ACCOUNT}.${DOMAIN}` };
+    const page = await send(ownHost);
+    assert.deepEqual([page.text, ...policyOf(page)], ["<script>1</script>", undefined, undefined]);
+    assert.equal((await send({ ...ownHost, ...script })).status, 200);
   });
 
   it("CORS rules apply to preflights, responses and errors", async (t) => {

@@ -46,6 +46,7 @@ export {
   metadataFromHeaders as r2MetadataFromHeaders,
   readHttpObject as readR2Object,
   jurisdictions as r2Jurisdictions,
+  listPermittedBuckets,
   locations as r2Locations,
   r2Errors,
   r2Migrations,

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Caller } from "../../accounts/index.ts";
 import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { migrate, openFsObjects, openSqlite, type ObjectStore } from "../../store/index.ts";
 import {
@@ -48,7 +49,10 @@ interface RawAnswer {
  */
 export async function startStorageApi(
   scope: { after(end: () => Promise<void>): void },
-  { wrap = (objects: ObjectStore) => objects } = {},
+  {
+    wrap = (objects: ObjectStore) => objects,
+    caller,
+  }: { wrap?(objects: ObjectStore): ObjectStore; caller?: Caller } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), "storage-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -78,6 +82,7 @@ export async function startStorageApi(
     ],
     clock,
     log: silentLog,
+    ...(caller && { caller }),
   });
 
   /** Sends a request with its path unchanged: fetch would normalize it. */

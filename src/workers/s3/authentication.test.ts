@@ -108,6 +108,42 @@ describe("authentication of the S3 API", () => {
       assert.equal((await send({ method, path, headers, ...bucketKey })).code, "AccessDenied", `${method} ${path}`);
   });
 
+  it("pages of the bucket list contain only permitted buckets, and continuation tokens name no others", async (t) => {
+    const { send, keys, r2 } = await startS3(t);
+    const mine = ["b-mine", "f-mine", "h-mine"];
+    for (const name of ["a-other", "c-other", "e-other", "g-other", "i-other", ...mine])
+      await r2.bucketList.create(ACCOUNT, name);
+    keys.set("item", { secret: "secret", allows: (_, on) => "bucket" in on && on.bucket.endsWith("-mine") });
+    const pages: string[][] = [];
+    let token: string | undefined = "";
+    do {
+      const query: string = token === "" ? "" : `&continuation-token=${token}`;
+      const { text } = await send({ path: `/?max-buckets=1${query}`, accessKeyId: "item" });
+      pages.push([...text.matchAll(/<Name>(.*?)<\/Name>/g)].map(([, name]) => name!));
+      token = /<ContinuationToken>(.*?)<\/ContinuationToken>/.exec(text)?.[1];
+      if (token !== undefined) assert.doesNotMatch(Buffer.from(token, "base64url").toString(), /other|^bucket$/);
+    } while (token !== undefined);
+    assert.deepEqual(
+      pages,
+      mine.map((name) => [name]),
+    );
+  });
+
+  it("a policy that denies the objects of a bucket also applies to its settings and its deletion", async (t) => {
+    const { send, keys } = await startS3(t);
+    keys.set("key", { secret: "secret", allows: (_, on) => !("bucket" in on && /^(bucket|denied)$/.test(on.bucket)) });
+    for (const [method, path] of [
+      ["GET", "/bucket?cors"],
+      ["PUT", "/bucket?lifecycle"],
+      ["DELETE", "/bucket?cors"],
+      ["DELETE", "/bucket"],
+      ["GET", "/bucket/a"],
+      ["PUT", "/denied"],
+    ] as const)
+      assert.equal((await send({ method, path })).code, "AccessDenied", `${method} ${path}`);
+    assert.equal((await send({ method: "PUT", path: "/other" })).status, 200);
+  });
+
   it("an upload stores nothing if its access key is revoked in the meantime", async (t) => {
     const { send, keys, port, clock } = await startS3(t);
     const { target, headers } = sign({

@@ -88,16 +88,21 @@ export function createS3HttpHandler({
     };
     const name = address.bucket;
     const bucket = name === undefined ? undefined : await bucketOf({ account, address }, deps, name);
-    const scope = operation.scope === "objects" ? bucket : undefined;
-    // A key that is limited to some buckets must not reveal which other buckets exist.
-    if (name !== undefined) require(key, operation.access, scope);
+    const requireAll = (accessKey: typeof key) => {
+      if (name === undefined) return;
+      // A key that is limited to some buckets must not reveal which other buckets exist.
+      if (operation.scope === "buckets" || bucket === undefined) require(accessKey, operation.access);
+      // A policy can deny the objects of a bucket: its settings delete and publish them.
+      if (bucket !== undefined) require(accessKey, operation.access, bucket);
+    };
+    requireAll(key);
     // The token may be revoked while a slow body is still arriving.
     const isComplete = request.complete;
     const confirm = async () => {
       if (isComplete) return;
       const currentKey = await findKey(accessKeyId, ip);
       if (currentKey === undefined) throw s3Errors.unauthorized({ why: "the API token was revoked during the upload" });
-      if (name !== undefined) require(currentKey, operation.access, scope);
+      requireAll(currentKey);
     };
     const lease = memory.open(account);
     const body = () => s3Body(request, headers, payload, confirm);

@@ -1,4 +1,4 @@
-import { r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
+import { bucketCursor, nameOfBucketCursor, r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
 import type { S3BucketList } from "./request-context.ts";
 
 /**
@@ -15,12 +15,12 @@ export function createLocalBucketList(names: () => readonly string[]): S3BucketL
   });
   return {
     get: async (_, name) => (isBucketName(name) ? bucketOf(name) : undefined),
-    list: async (_, { contains = "" } = {}) => ({
-      buckets: [...new Set(names())]
-        .sort()
-        .filter((name) => name.includes(contains))
-        .map(bucketOf),
-    }),
+    async list(_, { contains = "", cursor, limit = 20 } = {}) {
+      const after = cursor === undefined ? "" : nameOfBucketCursor(cursor);
+      const rest = [...new Set(names())].sort().filter((name) => name.includes(contains) && name > after);
+      const page = rest.slice(0, limit);
+      return { buckets: page.map(bucketOf), ...(rest.length > limit && { cursor: bucketCursor(page.at(-1)!) }) };
+    },
     async create(_, name) {
       if (!isBucketName(name)) throw r2Errors.invalidBucketName();
       return bucketOf(name);

@@ -1,7 +1,22 @@
 import { z } from "@hono/zod-openapi";
-import { r2Errors, r2Jurisdictions, r2Locations, type R2Bucket, type R2BucketList } from "../../../workers/index.ts";
+import {
+  listPermittedBuckets,
+  r2Errors,
+  r2Jurisdictions,
+  r2Locations,
+  type R2Bucket,
+  type R2BucketList,
+} from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { bucketOf, BUCKETS, ONE_BUCKET, STORAGE_CLASSES, wordHeader } from "./bucket.ts";
+import {
+  bucketOf,
+  BUCKETS,
+  isBucketAllowed,
+  ONE_BUCKET,
+  requireBucket,
+  STORAGE_CLASSES,
+  wordHeader,
+} from "./bucket.ts";
 
 const bucketSchema = z.object({
   name: z.string(),
@@ -52,14 +67,20 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
         query: listQuery,
         result: z.object({ buckets: z.array(bucketSchema) }),
       },
-      async ({ params, query }) => {
-        const { buckets, cursor } = await bucketList.list(params.account_id!, {
-          contains: query.name_contains,
-          direction: query.direction,
-          limit: query.per_page,
-          ...(query.start_after !== undefined && { startAfter: query.start_after }),
-          ...(query.cursor !== undefined && { cursor: query.cursor }),
-        });
+      async (call) => {
+        const { query } = call;
+        const { buckets, cursor } = await listPermittedBuckets(
+          bucketList,
+          call.params.account_id!,
+          {
+            contains: query.name_contains,
+            direction: query.direction,
+            limit: query.per_page,
+            ...(query.start_after !== undefined && { startAfter: query.start_after }),
+            ...(query.cursor !== undefined && { cursor: query.cursor }),
+          },
+          (bucket) => isBucketAllowed(call, "Read", bucket),
+        );
         return answer(
           { buckets: buckets.map(show) },
           { info: { per_page: query.per_page, ...(cursor !== undefined && { cursor }) } },
@@ -79,6 +100,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
       async (call) => {
         const { name, locationHint, storageClass } = call.body;
         const jurisdiction = wordHeader(call, "cf-r2-jurisdiction", r2Jurisdictions);
+        requireBucket(call, { name, jurisdiction: jurisdiction ?? "default" });
         return answer(
           show(
             await bucketList.create(call.params.account_id!, name, {

@@ -7,8 +7,8 @@ import {
   type BucketSettingsStore,
   type R2BucketList,
 } from "../../../workers/index.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
-import { bucketOf, ONE_BUCKET } from "./bucket.ts";
+import { answer, route, type Route } from "../../operation.ts";
+import { bucketOf, ONE_BUCKET, type BucketCall } from "./bucket.ts";
 
 const corsRuleShape = z.object({
   id: z.string().max(255).optional(),
@@ -42,11 +42,8 @@ interface BucketSettingsRouteDeps {
   settings: BucketSettingsStore;
 }
 
-/** The bucket in the path. Throws noSuchBucket. */
-export async function bucketRefOf(
-  list: R2BucketList,
-  call: Pick<Call, "params" | "request">,
-): Promise<BucketRef & { account: string }> {
+/** The bucket in the path. Throws noSuchBucket, notAllowed. */
+export async function bucketRefOf(list: R2BucketList, call: BucketCall): Promise<BucketRef & { account: string }> {
   const { id, name } = await bucketOf(list, call);
   return { id, name, account: call.params.account_id! };
 }

@@ -61,7 +61,7 @@ interface NewBucket {
   jurisdiction?: Jurisdiction;
 }
 
-interface BucketListOptions {
+export interface BucketListOptions {
   contains?: string;
   startAfter?: string;
   cursor?: string;
@@ -175,13 +175,13 @@ export function createR2BucketList({
         throw r2Errors.invalidArgument({ problem: "The page size must be from 1 to 1000." });
       if (`${contains}${startAfter ?? ""}`.includes("\0"))
         throw r2Errors.invalidArgument({ problem: "A name must not contain U+0000." });
-      const starts = [startAfter, cursor === undefined ? undefined : decodeCursor(cursor)]
+      const starts = [startAfter, cursor === undefined ? undefined : nameOfBucketCursor(cursor)]
         .filter((start) => start !== undefined)
         .sort();
       const after = direction === "asc" ? starts.at(-1) : starts.at(0);
       const rows = await table.page(account, { contains: contains.toLowerCase(), after, direction, limit: limit + 1 });
       const page = rows.slice(0, limit);
-      return { buckets: page.map(bucketOf), ...(rows.length > limit && { cursor: encodeCursor(page.at(-1)!.name) }) };
+      return { buckets: page.map(bucketOf), ...(rows.length > limit && { cursor: bucketCursor(page.at(-1)!.name) }) };
     },
 
     async changeStorageClass(account, name, storageClass) {
@@ -236,9 +236,11 @@ const bucketOf = (row: BucketRow): R2Bucket => ({
   ...(row.location !== null && { location: row.location as Location }),
 });
 
-const encodeCursor = (name: string) => Buffer.from(name).toString("base64url");
+/** The cursor of a list that continues after this name. */
+export const bucketCursor = (name: string): string => Buffer.from(name).toString("base64url");
 
-function decodeCursor(cursor: string): string {
+/** Throws invalidArgument. */
+export function nameOfBucketCursor(cursor: string): string {
   const name = Buffer.from(cursor, "base64url").toString();
   if (cursor === "" || Buffer.from(name).toString("base64url") !== cursor || name.includes("\0"))
     throw r2Errors.invalidArgument({ problem: "The cursor is invalid." });

@@ -1,4 +1,11 @@
-export { jurisdictions, locations, type R2Bucket, type R2BucketList } from "./bucket-list.ts";
+export {
+  bucketCursor,
+  jurisdictions,
+  locations,
+  nameOfBucketCursor,
+  type R2Bucket,
+  type R2BucketList,
+} from "./bucket-list.ts";
 export { type R2Buckets } from "./buckets.ts";
 export { r2Errors } from "./errors.ts";
 export type * from "./object.ts";
@@ -7,3 +14,4 @@ export { createR2Service, type R2Service } from "./service.ts";
 export { conditionsOf, metadataFromHeaders } from "./http-headers.ts";
 export { readHttpObject } from "./http-object.ts";
 export { cursorAfterPrefix, lastEntryOfCursor } from "./list.ts";
+export { listPermittedBuckets } from "./permitted-buckets.ts";

@@ -1,4 +1,4 @@
-import { jurisdictions, locations, r2Errors, type R2Bucket } from "../../bindings/r2/index.ts";
+import { jurisdictions, listPermittedBuckets, locations, r2Errors, type R2Bucket } from "../../bindings/r2/index.ts";
 import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { integerParameter } from "../headers.ts";
@@ -11,12 +11,14 @@ export async function listBuckets(context: S3RequestContext, { bucketList }: S3D
   const prefix = query.get("prefix") ?? "";
   const limit = integerParameter(query, "max-buckets", { min: 1, max: 10_000 }) ?? 1000;
   const token = query.get("continuation-token");
-  const { buckets, cursor } = await bucketList.list(account, {
-    contains: prefix,
-    limit: Math.min(limit, 1000),
-    ...(token !== undefined && token !== "" && { cursor: token }),
-  });
-  const visibleBuckets = buckets.filter(
+  const { buckets, cursor } = await listPermittedBuckets(
+    bucketList,
+    account,
+    {
+      contains: prefix,
+      limit: Math.min(limit, 1000),
+      ...(token !== undefined && token !== "" && { cursor: token }),
+    },
     (bucket) =>
       bucket.name.startsWith(prefix) &&
       (context.address.jurisdiction === undefined || context.address.jurisdiction === bucket.jurisdiction) &&
@@ -27,7 +29,7 @@ export async function listBuckets(context: S3RequestContext, { bucketList }: S3D
     body: xmlDocument("ListAllMyBucketsResult", [
       [
         "Buckets",
-        visibleBuckets.map(({ name, createdAt }) => [
+        buckets.map(({ name, createdAt }) => [
           "Bucket",
           [
             ["Name", name],
@@ -59,6 +61,7 @@ export async function createBucket(context: S3RequestContext, { bucketList }: S3
   if (location === undefined && !["", "auto", "us-east-1"].includes(requestedLocation))
     throw s3Errors.invalidLocation({ location: JSON.stringify(constraint.slice(0, 50)) });
   const jurisdiction = address.jurisdiction ?? jurisdictions.find((each) => each === headers.get("cf-r2-jurisdiction"));
+  context.requirePermission("Write", { name: address.bucket!, jurisdiction: jurisdiction ?? "default" });
   await bucketList.create(account, address.bucket!, {
     ...(location && { location }),
     ...(jurisdiction && { jurisdiction }),

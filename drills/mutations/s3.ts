@@ -9,8 +9,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/s3/authenticate.ts",
-    from: "if (!isSameSignature(signature, parameters.signature)) throw",
-    to: "if (false) throw",
+    from: "if (!isSameSignature(signature, parameters.signature)) {",
+    to: "if (false) {",
     test: "src/workers/s3/authentication.test.ts",
   },
   {

@@ -60,6 +60,19 @@ export function s3CredentialsConformance(engine: TestEngine): void {
       assert.equal(await module.s3Credentials(other.token.id), undefined);
     });
 
+    test("count as used only after a signature has been verified", async (t) => {
+      const { module, admin, reader, mine } = await setUp(engine, t, { secrets: newSecrets() });
+      const { token } = await module.tokens.create(mine, reader, admin);
+      const lastUsed = async () => {
+        await module.flush();
+        return (await module.tokens.get(mine, token.id)).lastUsedAt;
+      };
+      const credentials = (await module.s3Credentials(token.id))!;
+      assert.equal(await lastUsed(), null);
+      credentials.recordUse();
+      assert.notEqual(await lastUsed(), null);
+    });
+
     test("exist for a token from an older database once the token has been used", async (t) => {
       const { db } = await engine.open(t);
       await migrate(db, accountsMigrations.slice(0, 1));

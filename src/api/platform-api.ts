@@ -1,5 +1,6 @@
 import type { AccountsModule } from "../accounts/index.ts";
 import { createClientAddress, type ClientAddress } from "../kernel/client-address.ts";
+import { RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -77,8 +78,6 @@ interface PlatformApi {
   /** The MTA-STS policies, for any host. */
   wellKnown: NonNullable<PlatformHttpOptions["wellKnown"]>;
 }
-
-const RATE_WINDOW_SECONDS = 300;
 
 /** The v4 API with all operations, and the endpoints that its responses link to. */
 export function createPlatformApi(

@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/index.ts";
-import { networkOf } from "../kernel/networks.ts";
+import { createFailureWindows } from "../kernel/failure-windows.ts";
 import { apiErrors } from "./errors.ts";
 
 export interface RateLimit {
@@ -43,23 +43,13 @@ interface FailureLimiter {
  * Counts failed authentication attempts per network in fixed windows, because each attempt costs two database reads.
  */
 export function createFailureLimiter({ requests, seconds }: RateLimit, clock: Clock): FailureLimiter {
-  const windows = new Map<string, { ends: number; count: number }>();
+  const windows = createFailureWindows({ failures: requests, seconds }, clock);
   return {
     check(ip, isKnown) {
-      if (windows.size === 0) return;
-      const { ends, count } = windows.get(networkOf(ip ?? "")) ?? { ends: 0, count: 0 };
-      const leftMs = ends - clock.now();
-      if (leftMs <= 0 || count < requests || isKnown()) return;
-      throw apiErrors.tooManyFailures({ limit: requests, seconds, retryAfter: Math.ceil(leftMs / 1000) });
+      const retryAfter = windows.secondsLeft(ip);
+      if (retryAfter === undefined || isKnown()) return;
+      throw apiErrors.tooManyFailures({ limit: requests, seconds, retryAfter });
     },
-    failed(ip) {
-      if (requests === 0) return;
-      const [network, now] = [networkOf(ip ?? ""), clock.now()];
-      const window = windows.get(network);
-      if (window !== undefined && window.ends > now) return void window.count++;
-      windows.delete(network);
-      if (windows.size >= MAX_TOKENS) windows.delete(windows.keys().next().value!);
-      windows.set(network, { ends: now + seconds * 1000, count: 1 });
-    },
+    failed: windows.failed,
   };
 }

@@ -39,6 +39,7 @@ const r2HttpOptions = (settings: Settings) => ({
   publicDomain: settings.r2.public_domain,
   clientIp: createClientAddress(settings.http.trusted_proxies).ip,
   isOwnHost: createOwnHosts(settings),
+  failureLimit: settings.api.rate_limit,
 });
 
 export function composePlatform(

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
 import type { Basics } from "../kernel/index.ts";
+import { createFailureWindows, RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createPublicBuckets } from "./public-buckets/index.ts";
 import { createS3HttpHandler, type FindS3Key } from "./s3/index.ts";
@@ -13,6 +14,8 @@ export interface R2HttpHandlerOptions {
   clientIp(request: IncomingMessage): string | undefined;
   /** True if the server itself uses the host name, so that no public bucket can use it. */
   isOwnHost(host: string): boolean;
+  /** Failed authentication attempts allowed per client network in five minutes; 0: no limit. */
+  failureLimit: number;
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -28,17 +31,20 @@ export interface R2HttpHandlers {
 const S3_PREFIX = "/s3/";
 
 export function createR2HttpHandlers(
-  { s3Domain, publicDomain, clientIp, isOwnHost }: R2HttpHandlerOptions,
+  { s3Domain, publicDomain, clientIp, isOwnHost, failureLimit }: R2HttpHandlerOptions,
   { r2, accounts }: { r2: Bindings["r2"]; accounts: Pick<AccountsModule, "s3Credentials"> },
   { clock, ids, log }: Pick<Basics, "clock" | "ids" | "log">,
 ): R2HttpHandlers {
   const findKey: FindS3Key = async (accessKeyId, ip) => {
     if (!/^[0-9a-f]{32}$/.test(accessKeyId)) return undefined;
     const credentials = await accounts.s3Credentials(accessKeyId, ip);
-    return credentials && { secret: credentials.secret, allows: credentials.caller.allows };
+    if (credentials === undefined) return undefined;
+    const { secret, caller, recordUse } = credentials;
+    return { secret, allows: caller.allows, recordUse };
   };
   const endpoints = { domain: s3Domain.toLowerCase(), prefix: S3_PREFIX, accountInPath: true };
-  const s3 = createS3HttpHandler({ ...r2, findKey, endpoints, clientIp, clock, ids, log });
+  const failures = createFailureWindows({ failures: failureLimit, seconds: RATE_WINDOW_SECONDS }, clock);
+  const s3 = createS3HttpHandler({ ...r2, findKey, endpoints, failures, clientIp, clock, ids, log });
   const publicBuckets = createPublicBuckets({ ...r2, domain: publicDomain.toLowerCase(), log });
   return {
     prefixes: { [S3_PREFIX]: s3.handle },

@@ -22,9 +22,10 @@ export interface TokenAuthenticator {
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
   /**
    * The caller and the signing secret for an S3 access key id, which is a token id. Undefined if the token is unknown,
-   * revoked, disabled, expired or not yet valid. Throws wrongAddress.
+   * revoked, disabled, expired or not yet valid. The id is not secret, so this is not a use of the token: call `recordUse`
+   * once a signature has been verified. Throws wrongAddress.
    */
-  s3Credentials(accessKeyId: string, ip?: string): Promise<{ caller: Caller; secret: string } | undefined>;
+  s3Credentials(accessKeyId: string, ip?: string): Promise<S3Credentials | undefined>;
   /** True if the cache holds this value as a valid token. Does not read the database. */
   isKnown(secret: string): boolean;
   /**
@@ -36,6 +37,13 @@ export interface TokenAuthenticator {
   forgetToken(id: string): void;
   /** Call this when users or memberships have changed, or when notifications may have been lost. */
   forgetAll(): void;
+}
+
+export interface S3Credentials {
+  caller: Caller;
+  secret: string;
+  /** Updates the time at which the token was last used. */
+  recordUse(): void;
 }
 
 interface CachedCaller {
@@ -117,7 +125,6 @@ export function createTokenAuthenticator({
     const now = clock.now();
     if (now < entry.notBefore || now >= entry.expiresAt) return undefined;
     if (!entry.letsIn(ip)) throw accountErrors.wrongAddress({ ip: ip ?? "unknown" });
-    note(entry, now);
     return entry.caller;
   }
 
@@ -133,7 +140,8 @@ export function createTokenAuthenticator({
       .catch(() => void (entry.hasS3Secret = false));
   }
 
-  function note(entry: CachedCaller, now: number): void {
+  function note(entry: CachedCaller): void {
+    const now = clock.now();
     if (entry.token === undefined || now - entry.token.notedAt < NOTE_MS) return;
     entry.token.notedAt = now;
     lastUsed.record(entry.caller.tokenId, entry.token.lastUsedAt);
@@ -145,13 +153,15 @@ export function createTokenAuthenticator({
       if (entry === undefined) return undefined;
       if (email === undefined ? entry.onlyWithEmail : entry.emailKey !== emailKey(email)) return undefined;
       const caller = admit(entry, ip);
-      if (caller !== undefined) await addS3Secret(entry, secret);
+      if (caller === undefined) return undefined;
+      note(entry);
+      await addS3Secret(entry, secret);
       return caller;
     },
     async s3Credentials(accessKeyId, ip) {
       const entry = await s3Keys.get(accessKeyId);
       const caller = entry && admit(entry, ip);
-      return caller && { caller, secret: entry!.secret };
+      return caller && { caller, secret: entry!.secret, recordUse: () => note(entry!) };
     },
     isKnown: (secret) => callers.has(hashSecret(secret)),
     async stillValid(tokenId, since) {

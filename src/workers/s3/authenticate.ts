@@ -1,5 +1,7 @@
 import type { Caller } from "../../accounts/index.ts";
 import type { Clock } from "../../kernel/index.ts";
+import type { FailureWindows } from "../../kernel/failure-windows.ts";
+import { networkOf } from "../../kernel/networks.ts";
 import {
   canonicalRequest,
   readAuthorization,
@@ -10,12 +12,15 @@ import {
   type ChunkSigning,
   type SignatureParameters,
 } from "../../protocol/aws-sigv4/index.ts";
+import { createTtlCache } from "../bindings/recently-seen.ts";
 import { s3Errors } from "./errors.ts";
 
 /** An access key and the permissions of its token. */
 export interface S3Key {
   secret: string;
   allows: Caller["allows"];
+  /** Call after the signature of a request has been verified: records that the key was used. */
+  recordUse?(): void;
 }
 
 /** Resolves with undefined if the key is unknown, revoked, or not currently valid. */
@@ -44,9 +49,24 @@ interface S3Request {
 }
 
 const MAX_CLOCK_SKEW_MS = 15 * 60_000;
+/** How long a network may use an access key, after a valid signature with it, despite failed attempts of others. */
+const VERIFIED_MS = 15 * 60_000;
 
-/** Authenticates requests with Signature Version 4, in the `Authorization` header or in a presigned URL. */
-export function createS3Authenticator({ findKey, clock }: { findKey: FindS3Key; clock: Clock }) {
+/**
+ * Authenticates requests with Signature Version 4, in the `Authorization` header or in a presigned URL. `failures` counts
+ * unknown access keys and wrong signatures; without it there is no limit.
+ */
+export function createS3Authenticator({
+  findKey,
+  clock,
+  failures,
+}: {
+  findKey: FindS3Key;
+  clock: Clock;
+  failures?: FailureWindows | undefined;
+}) {
+  const verified = createTtlCache<true>(clock, { freshMs: VERIFIED_MS });
+
   return async function authenticate(request: S3Request): Promise<Authentication> {
     const { headers, query, method, path } = request;
     const queryParameters = new Map(query);
@@ -66,15 +86,30 @@ export function createS3Authenticator({ findKey, clock }: { findKey: FindS3Key; 
     checkTime(parameters, clock.now());
     checkSignedHeaders(headers, parameters, isPresigned);
 
-    const key = await findKey(parameters.accessKeyId, request.ip);
-    if (key === undefined) throw s3Errors.unauthorized({ why: "no active API token has this access key id" });
+    const { ip } = request;
+    const networkAndKey = `${networkOf(ip ?? "")}/${parameters.accessKeyId}`;
+    const secondsLeft = failures?.secondsLeft(ip);
+    if (secondsLeft !== undefined && verified.get(networkAndKey) === undefined)
+      throw s3Errors.slowDown({
+        why: `too many failed authentication attempts from your network, wait ${secondsLeft} seconds`,
+      });
+    const key = await findKey(parameters.accessKeyId, ip);
+    if (key === undefined) {
+      failures?.failed(ip);
+      throw s3Errors.unauthorized({ why: "no active API token has this access key id" });
+    }
     const payloadHash = isPresigned
       ? (queryParameters.get("X-Amz-Content-Sha256") ?? headers["x-amz-content-sha256"] ?? "UNSIGNED-PAYLOAD")
       : headers["x-amz-content-sha256"];
     if (payloadHash === undefined)
       throw s3Errors.invalidRequest({ problem: "The header x-amz-content-sha256 is missing." });
     const signature = signatureOf({ method, path, query, headers }, parameters, key.secret, payloadHash);
-    if (!isSameSignature(signature, parameters.signature)) throw s3Errors.signatureDiffers();
+    if (!isSameSignature(signature, parameters.signature)) {
+      failures?.failed(ip);
+      throw s3Errors.signatureDiffers();
+    }
+    verified.add(networkAndKey, true);
+    key.recordUse?.();
     return { accessKeyId: parameters.accessKeyId, key, payload: payloadOf(payloadHash, parameters, key.secret) };
   };
 }

@@ -36,6 +36,31 @@ describe("authentication of the S3 API", () => {
     }
   });
 
+  it("only a request with a valid signature counts as a use of its access key", async (t) => {
+    const { send, keys } = await startS3(t);
+    let uses = 0;
+    keys.set("key", { secret: "secret", allows: () => true, recordUse: () => void uses++ });
+    await send({ path: "/", secret: "other" });
+    assert.equal(uses, 0);
+    await send({ path: "/" });
+    assert.equal(uses, 1);
+  });
+
+  it("failed attempts of a network are limited, except with access keys that it used before", async (t) => {
+    const { send, keys, clock } = await startS3(t, { failures: 3 });
+    keys.set("mine", { secret: "secret", allows: () => true });
+    assert.equal((await send({ path: "/", accessKeyId: "mine" })).status, 200);
+    for (const wrong of [{ secret: "other" }, { accessKeyId: "unknown" }, { secret: "other", expires: 60 }])
+      assert.match((await send({ path: "/", ...wrong })).code!, /^(SignatureDoesNotMatch|Unauthorized)$/);
+    for (const request of [{}, { secret: "other" }, { accessKeyId: "unknown" }]) {
+      const { status, code } = await send({ path: "/", ...request });
+      assert.deepEqual([status, code], [503, "SlowDown"], JSON.stringify(request));
+    }
+    assert.equal((await send({ path: "/", accessKeyId: "mine" })).status, 200);
+    clock.advance(300_000);
+    assert.equal((await send({ path: "/" })).status, 200);
+  });
+
   it("a signature covers the method, the path, the query and the body", async (t) => {
     const { send, put, port, clock } = await startS3(t);
     await put("a", "text");

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { FailureWindows } from "../../kernel/failure-windows.ts";
 import { decodeQuery } from "../../protocol/aws-sigv4/index.ts";
 import { isStoreError } from "../../store/index.ts";
 import { r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
@@ -25,6 +26,8 @@ interface S3HttpHandlerOptions extends S3Deps {
    * knows the key. Default false.
    */
   pagesNeedCors?: boolean;
+  /** Failed authentication attempts. Default: no limit. */
+  failures?: FailureWindows;
   /** Memory for XML bodies. Default: 32 MiB, at most 16 MiB of them for one account. */
   bodyMemory?: BodyMemoryLimits;
   clock: Clock;
@@ -45,12 +48,13 @@ export function createS3HttpHandler({
   endpoints,
   clientIp,
   pagesNeedCors = false,
+  failures,
   bodyMemory,
   ids,
   log,
   ...deps
 }: S3HttpHandlerOptions): S3HttpHandler {
-  const authenticate = createS3Authenticator({ findKey, clock: deps.clock });
+  const authenticate = createS3Authenticator({ findKey, clock: deps.clock, failures });
   const memory = createBodyMemory(bodyMemory);
 
   async function respond(request: IncomingMessage, address: S3Address, target: RequestTarget): Promise<S3Response> {

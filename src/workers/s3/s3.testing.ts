@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createManualClock, listen, randomIds, silentLog } from "../../kernel/index.ts";
+import { createFailureWindows } from "../../kernel/failure-windows.ts";
 import {
   canonicalRequest,
   decodeQuery,
@@ -55,7 +56,12 @@ interface TestResponse {
 /** Starts the S3 API over HTTP on SQLite. Tests can add access keys. */
 export async function startS3(
   t: TestContext,
-  options: Partial<Pick<Parameters<typeof createS3HttpHandler>[0], "pagesNeedCors" | "bodyMemory">> = {},
+  {
+    failures = 0,
+    ...options
+  }: Partial<Pick<Parameters<typeof createS3HttpHandler>[0], "pagesNeedCors" | "bodyMemory">> & {
+    failures?: number;
+  } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), "s3-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -77,6 +83,7 @@ export async function startS3(
     endpoints: { domain: DOMAIN, prefix: "/s3/", accountInPath: true },
     clientIp: ({ socket }) => socket.remoteAddress,
     ...options,
+    failures: createFailureWindows({ failures, seconds: 300 }, clock),
     clock,
     ids: randomIds,
     log: silentLog,

@@ -1,0 +1,41 @@
+import type { Clock } from "./clock.ts";
+import { networkOf } from "./networks.ts";
+
+/** Length of the windows in which requests and failed authentication attempts are counted. */
+export const RATE_WINDOW_SECONDS = 300;
+
+/** Failed authentication attempts per client network, in fixed windows. */
+export interface FailureWindows {
+  /** Seconds until the network may try again; undefined if it has not reached the limit. */
+  secondsLeft(ip: string | undefined): number | undefined;
+  /** Counts a failed attempt. */
+  failed(ip: string | undefined): void;
+}
+
+/** Maximum number of tracked networks; a new one evicts the one with the oldest window. */
+const MAX_NETWORKS = 10_000;
+
+/** `failures`: allowed attempts per network and window; 0 disables the limit. */
+export function createFailureWindows(
+  { failures, seconds }: { failures: number; seconds: number },
+  clock: Clock,
+): FailureWindows {
+  const windows = new Map<string, { ends: number; count: number }>();
+  return {
+    secondsLeft(ip) {
+      if (windows.size === 0) return undefined;
+      const { ends, count } = windows.get(networkOf(ip ?? "")) ?? { ends: 0, count: 0 };
+      const leftMs = ends - clock.now();
+      return leftMs <= 0 || count < failures ? undefined : Math.ceil(leftMs / 1000);
+    },
+    failed(ip) {
+      if (failures === 0) return;
+      const [network, now] = [networkOf(ip ?? ""), clock.now()];
+      const window = windows.get(network);
+      if (window !== undefined && window.ends > now) return void window.count++;
+      windows.delete(network);
+      if (windows.size >= MAX_NETWORKS) windows.delete(windows.keys().next().value!);
+      windows.set(network, { ends: now + seconds * 1000, count: 1 });
+    },
+  };
+}

@@ -92,9 +92,10 @@ export function createBindings(
   });
   const swept = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers, analytics, queue.messages];
   const sweeps = swept.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
+  const lifecycleSweep = createLifecycleSweep({ ...r2, clock });
   let isStopping = false;
   sweeps.push(
-    every(LIFECYCLE_SWEEP_MS, () => createLifecycleSweep({ ...r2, clock }).sweep(() => isStopping), {
+    every(LIFECYCLE_SWEEP_MS, () => lifecycleSweep.sweep(() => isStopping), {
       name: "r2: lifecycle sweep",
       log,
     }),

@@ -216,6 +216,61 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     assert.equal((await buckets.head(id, "a"))!.uploaded.getTime(), clock.now());
   });
 
+  test("accounts take turns in a sweep, and the next sweep continues where an account reached its maximum", async (t) => {
+    const { settings, ref, id, clock, put, buckets, bucketList } = await start(engine, t);
+    const smallAccount = "b".repeat(32);
+    const small = await bucketList.create(smallAccount, "small");
+    const second = await bucketList.create(ACCOUNT, "second");
+    const rule: LifecycleRule = {
+      id: "all",
+      enabled: true,
+      conditions: { prefix: "" },
+      deleteObjectsTransition: { condition: { type: "Age", maxAge: 1 } },
+    };
+    for (const [bucket, account] of [
+      [ref, ACCOUNT],
+      [second, ACCOUNT],
+      [small, smallAccount],
+    ] as const)
+      await settings.setLifecycle({ ...bucket, account }, [rule]);
+    for (const key of ["a", "b", "c", "d", "e"]) await put(key);
+    for (const key of ["a", "b"])
+      for (const { id: other } of [second, small]) await buckets.put(other, key, Buffer.from(key));
+    clock.advance(2000);
+    const nameOf = new Map([
+      [id, "big"],
+      [second.id, "big"],
+      [small.id, "small"],
+    ]);
+    const calls: string[] = [];
+    const { sweep } = createLifecycleSweep({
+      settings,
+      clock,
+      pagesPerAccount: 3,
+      buckets: {
+        ...buckets,
+        list(bucket, options) {
+          calls.push(nameOf.get(bucket)!);
+          return buckets.list(bucket, { ...options, limit: 1 });
+        },
+      },
+    });
+    await sweep();
+    assert.deepEqual(calls.slice(0, 4), ["big", "small", "big", "small"]);
+    assert.ok(calls.length <= 6, calls.join());
+    assert.deepEqual((await buckets.list(small.id)).objects, []);
+    for (let before = await remaining(); before > 0;) {
+      await sweep();
+      const after = await remaining();
+      assert.ok(after < before, `${before} ${after}`);
+      before = after;
+    }
+
+    async function remaining() {
+      return (await buckets.list(id)).objects.length + (await buckets.list(second.id)).objects.length;
+    }
+  });
+
   test("object changes become messages in the queues of matching rules", async (t) => {
     const { settings, ref, id, queue, put, buckets, clock } = await start(engine, t);
     const eventQueue = await queue.queues.create(ACCOUNT, "events");

@@ -123,6 +123,8 @@ export interface BucketSettingsStore {
   findBucketByDomain(host: string): string | undefined | Promise<string | undefined>;
   /** Deletes the settings of a deleted bucket. */
   removeBucket(bucketId: string): Promise<void>;
-  /** Buckets with lifecycle rules in the order of their ids, starting after `after`. */
-  listWithLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]>;
+  /** Accounts that have buckets with lifecycle rules, in the order of their ids, starting after `after`. */
+  accountsWithLifecycle(after: string | undefined, limit: number): Promise<string[]>;
+  /** Buckets of the account with lifecycle rules in the order of their ids, starting with `from`. */
+  listWithLifecycle(account: string, from: string, limit: number): Promise<(BucketSettings & BucketRef)[]>;
 }

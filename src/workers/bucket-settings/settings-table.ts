@@ -31,13 +31,26 @@ export function createBucketSettingsTable(db: Db) {
         return newSettings;
       }),
 
-    /** Buckets with lifecycle rules in the order of their ids, starting after `after`. */
-    async listWithLifecycle(after: string, limit: number): Promise<(BucketSettings & BucketRef)[]> {
+    async accountsWithLifecycle(after: string | undefined, limit: number): Promise<string[]> {
+      const rows = await tables
+        .selectFrom("r2_bucket_settings")
+        .select("account_id")
+        .distinct()
+        .where("lifecycle", "is not", null)
+        .$if(after !== undefined, (query) => query.where("account_id", ">", after!))
+        .orderBy("account_id")
+        .limit(limit)
+        .execute();
+      return rows.map(({ account_id }) => account_id);
+    },
+
+    async listWithLifecycle(account: string, from: string, limit: number): Promise<(BucketSettings & BucketRef)[]> {
       const rows = await tables
         .selectFrom("r2_bucket_settings")
         .selectAll()
+        .where("account_id", "=", account)
         .where("lifecycle", "is not", null)
-        .where("bucket_id", ">", after)
+        .where("bucket_id", ">=", from)
         .orderBy("bucket_id")
         .limit(limit)
         .execute();

@@ -119,6 +119,7 @@ export function createBucketSettings({ db, clock, ids }: BucketSettingsDeps): Bu
       domainIndex.invalidate();
     },
 
+    accountsWithLifecycle: table.accountsWithLifecycle,
     listWithLifecycle: table.listWithLifecycle,
   };
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import { r2Errors, type R2Buckets, type R2ListedObject } from "../../../workers/index.ts";
@@ -139,6 +140,8 @@ async function deletePrefix(
     const page = await buckets.list(bucket, { prefix, ...(cursor !== undefined && { cursor }) });
     const keys = page.objects.filter(({ uploaded }) => uploaded.getTime() <= start).map(({ key }) => key);
     if (keys.length > 0) await buckets.delete(bucket, keys);
+    // If it deletes nothing, the loop consists of queries, which are synchronous in SQLite.
+    else await setImmediate();
     deleted += keys.length;
     cursor = page.cursor;
   } while (cursor !== undefined);

@@ -166,13 +166,17 @@ export function createR2Buckets({
       return object;
     }),
     delete: within(async (bucket, keys: string[]) => {
-      const removedKeys = await objects.remove(bucket, keys);
-      await notifyDeleted(bucket, "DeleteObject", removedKeys);
+      const removedKeys: string[] = [];
+      for await (const batch of objects.remove(bucket, keys)) {
+        removedKeys.push(...batch);
+        await notifyDeleted(bucket, "DeleteObject", batch);
+      }
       return removedKeys;
     }),
-    expire: within(async (bucket, versions: string[]) =>
-      notifyDeleted(bucket, "LifecycleDeletion", await objects.removeVersions(bucket, versions)),
-    ),
+    expire: within(async (bucket, versions: string[]) => {
+      for await (const batch of objects.removeVersions(bucket, versions))
+        await notifyDeleted(bucket, "LifecycleDeletion", batch);
+    }),
     changeStorageClass: within(table.changeStorageClass),
     list: within((bucket, options: ListOptions = {}) => listObjects(table, limits, bucket, options)),
     createUpload: within(multipart.create),

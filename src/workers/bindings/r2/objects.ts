@@ -17,9 +17,12 @@ import type {
 import type { ObjectTable } from "./r2-table.ts";
 import { resolveRange } from "./range.ts";
 import { blobKey, type Removal } from "./removal.ts";
+import { inBatches } from "./removed-table.ts";
 import { r2Object, storedMetadata } from "./rows.ts";
 import type { ObjectRow } from "./schema.ts";
 
+/** Number of plain objects deleted in one transaction, during which a process that uses SQLite does nothing else. */
+const REMOVAL_BATCH = 250;
 /** How often a get restarts because the object was replaced between reading its row and its bytes. */
 const ATTEMPTS = 10;
 
@@ -120,15 +123,29 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     return true;
   }
 
-  async function remove(bucket: string, keys: string[]): Promise<string[]> {
+  /**
+   * Deletes in batches, each in its own transaction, so that a deletion does not block the process; a crash may complete
+   * only some of them. Yields the removed keys of each batch.
+   */
+  async function* remove(bucket: string, keys: string[]): AsyncGenerator<string[]> {
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
     for (const key of keys) checkObjectName(key, limits);
     const alone = keys.length === 1 ? await removeAlone(bucket, keys[0]!) : undefined;
-    return alone ?? removeBy("key", bucket, [...new Set(keys)]);
+    if (alone === undefined) yield* removeBy("key", bucket, [...new Set(keys)]);
+    else yield alone;
   }
 
-  async function removeBy(by: "key" | "version", bucket: string, values: string[]): Promise<string[]> {
-    const { keys, removed } = await table.remove(bucket, by, values, clock.now());
+  async function* removeBy(by: "key" | "version", bucket: string, values: string[]): AsyncGenerator<string[]> {
+    for (const batch of inBatches(values, REMOVAL_BATCH)) {
+      yield await removeBatch(by, bucket, batch, "plain");
+      // An object of many parts deletes up to 10,000 rows.
+      for (const value of await table.multipartAmong(bucket, by, batch))
+        yield await removeBatch(by, bucket, [value], "any");
+    }
+  }
+
+  async function removeBatch(by: "key" | "version", bucket: string, values: string[], which: "plain" | "any") {
+    const { keys, removed } = await table.remove(bucket, by, values, which, clock.now());
     removal.enqueue(removed);
     return keys;
   }

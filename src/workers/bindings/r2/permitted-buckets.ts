@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { bucketCursor, type BucketListOptions, type R2Bucket, type R2BucketList } from "./bucket-list.ts";
 
 /** Number of buckets per query. */
@@ -26,5 +27,7 @@ export async function listPermittedBuckets(
       return { buckets: permitted.slice(0, limit), cursor: bucketCursor(permitted[limit - 1]!.name) };
     if (page.cursor === undefined) return { buckets: permitted };
     position = page.cursor;
+    // A query of SQLite is synchronous: other requests get their turn.
+    await setImmediate();
   }
 }

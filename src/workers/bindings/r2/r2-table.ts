@@ -1,6 +1,6 @@
 import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../../store/index.ts";
-import { inBatches, tombstone, type Removed } from "./removed-table.ts";
+import { tombstone, type Removed } from "./removed-table.ts";
 import { bucketMigration } from "./bucket-table.ts";
 import { uploadListMigration } from "./upload-list-table.ts";
 import type { ObjectRow, R2Tables } from "./schema.ts";
@@ -141,22 +141,38 @@ export function createObjectTable(db: Db) {
     replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
 
-    /** Deletes the objects whose key or current version is in `values`. */
-    remove: (bucket: string, by: "key" | "version", values: string[], at: number): Promise<RemovedObjects> =>
+    /**
+     * Deletes the objects whose key or current version is in `values`; `plain`: only those that are not of several parts.
+     */
+    remove: (
+      bucket: string,
+      by: "key" | "version",
+      values: string[],
+      which: "plain" | "any",
+      at: number,
+    ): Promise<RemovedObjects> =>
       db.transaction<R2Tables, RemovedObjects>(async (tx) => {
-        const gone: RemovedObjects = { keys: [], removed: [] };
-        for (const batch of inBatches(values)) {
-          const rows = await tx
-            .deleteFrom("r2_objects")
-            .where("bucket", "=", bucket)
-            .where(by, "in", batch)
-            .returning(["key", "version", "upload_id"])
-            .execute();
-          gone.keys.push(...rows.map(({ key }) => key));
-          gone.removed.push(...(await tombstone(tx, bucket, rows, at)));
-        }
-        return gone;
+        const rows = await tx
+          .deleteFrom("r2_objects")
+          .where("bucket", "=", bucket)
+          .where(by, "in", values)
+          .$if(which === "plain", (query) => query.where("upload_id", "is", null))
+          .returning(["key", "version", "upload_id"])
+          .execute();
+        return { keys: rows.map(({ key }) => key), removed: await tombstone(tx, bucket, rows, at) };
       }),
+
+    /** The subset of `values` that belongs to objects of several parts. */
+    async multipartAmong(bucket: string, by: "key" | "version", values: string[]): Promise<string[]> {
+      const rows = await tables()
+        .selectFrom("r2_objects")
+        .select(["key", "version"])
+        .where("bucket", "=", bucket)
+        .where(by, "in", values)
+        .where("upload_id", "is not", null)
+        .execute();
+      return rows.map((row) => row[by]);
+    },
 
     async changeStorageClass(bucket: string, versions: string[], storageClass: string): Promise<void> {
       await db.write(

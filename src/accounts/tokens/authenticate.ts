@@ -39,7 +39,7 @@ export interface TokenAuthenticator {
   forgetAll(): void;
 }
 
-export interface S3Credentials {
+interface S3Credentials {
   caller: Caller;
   secret: string;
   /** Updates the time at which the token was last used. */

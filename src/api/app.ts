@@ -91,10 +91,11 @@ export function createApi({
       // The token may be revoked while a slow body is still arriving.
       const whole = incoming.complete;
       const confirm = async () => {
-        if (whole) return;
+        if (whole) return caller;
         const now = await identify(credentialsOf(incoming.headers, clientIp(incoming)));
         if (now === undefined) throw apiErrors.notAuthenticated();
         await authorize(accessControl, now, operation, params, context.req.path);
+        return now;
       };
       // Creating a child log is expensive, and most requests never log anything.
       let child: Log | undefined;

@@ -11,7 +11,7 @@ interface CallDeps {
   operation: Operation;
   caller: Caller;
   log(): Log;
-  confirm(): Promise<void>;
+  confirm(): Promise<Caller>;
   /** Counts bytes of the body in memory. Throws busy. */
   reserveMemory(octets: number): void;
 }

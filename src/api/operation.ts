@@ -75,9 +75,9 @@ export interface Call<Query = unknown, Body = unknown> {
   /**
    * Throws notAuthenticated or notAllowed if the token has lost its permission since the request began. Call it between
    * reading a body and storing it; `bytes()`, `form()` and declared bodies do so automatically. Costs nothing for short
-   * requests.
+   * requests. Resolves with the caller as it is now.
    */
-  confirm(): Promise<void>;
+  confirm(): Promise<Caller>;
   /** Node's request and response, for large bodies and responses. */
   node: { incoming: IncomingMessage; outgoing: ServerResponse };
 }

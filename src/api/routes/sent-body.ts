@@ -18,7 +18,7 @@ export const sentLength = ({ node }: Pick<Call, "node">): number | undefined => 
  * `work` can store it.
  */
 export async function withSentBody<Result>(
-  { node: { incoming }, confirm }: Pick<Call, "node" | "confirm">,
+  { node: { incoming }, confirm }: Pick<Call, "node"> & { confirm(): Promise<unknown> },
   work: (body: AsyncIterable<Uint8Array>) => Promise<Result>,
 ): Promise<Result> {
   const chunks = (incoming as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
@@ -34,7 +34,7 @@ export async function withSentBody<Result>(
 async function nextOf(
   chunks: AsyncIterator<Uint8Array>,
   incoming: IncomingMessage,
-  confirm: Call["confirm"],
+  confirm: () => Promise<unknown>,
 ): Promise<IteratorResult<Uint8Array, undefined>> {
   let next: IteratorResult<Uint8Array, undefined>;
   try {

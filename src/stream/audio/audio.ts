@@ -45,7 +45,12 @@ export interface Audio {
    * Reads a form with `file` and `label` as it arrives. `confirm` is called at its end. Throws videoNotFound,
    * badParameter, tooLarge, formBrokeOff.
    */
-  form(account: string, video: string, incoming: IncomingMessage, confirm?: () => Promise<void>): Promise<AddedTrack>;
+  form(
+    account: string,
+    video: string,
+    incoming: IncomingMessage,
+    confirm?: () => Promise<unknown>,
+  ): Promise<AddedTrack>;
   /** Adds the uploaded file's other audio tracks to the video, ready immediately. Idempotent. */
   importEmbedded(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   list(account: string, video: string): Promise<AddedTrack[]>;

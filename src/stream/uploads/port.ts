@@ -46,7 +46,7 @@ export interface Uploads {
   form(
     account: string,
     incoming: IncomingMessage,
-    options?: { requested?: RequestedVideo; confirm?: () => Promise<void> },
+    options?: { requested?: RequestedVideo; confirm?: () => Promise<unknown> },
   ): Promise<Video>;
   /**
    * Uploads a stream from a trusted sender (a worker), in one attempt. Up to stream.upload_gb. Throws notAVideo,

@@ -10,7 +10,7 @@ import {
 } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { sentLength, withSentBody } from "../sent-body.ts";
-import { bucketOf, ONE_BUCKET, STORAGE_CLASSES, wordHeader } from "./bucket.ts";
+import { bucketOf, ONE_BUCKET, requireBucket, STORAGE_CLASSES, wordHeader } from "./bucket.ts";
 
 const putResult = z.object({
   key: z.string(),
@@ -50,14 +50,17 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
     route(
       { ...write, id: "r2-put-object", method: "put", summary: "Upload an object", result: putResult },
       async (call) => {
-        const { headers } = call.request;
+        const { params, request, node } = call;
+        const { headers } = request;
         const bucket = await bucketOf(bucketList, call);
         const storageClass = wordHeader(call, "cf-r2-storage-class", STORAGE_CLASSES) ?? bucket.storageClass;
         const onlyIf = r2Conditions(headers)?.all;
         const size = sentLength(call);
         const md5 = md5Of(headers.get("content-md5"));
-        const object = await withSentBody(call, (body) =>
-          buckets.put(bucket.id, call.params.object_key!, body, {
+        // The policies of the token may change while a slow body is still arriving.
+        const confirm = async () => requireBucket({ params, request, caller: await call.confirm() }, bucket);
+        const object = await withSentBody({ node, confirm }, (body) =>
+          buckets.put(bucket.id, params.object_key!, body, {
             ...r2MetadataFromHeaders(headers),
             storageClass,
             ...(onlyIf && { onlyIf }),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { test } from "node:test";
-import { TEST_ACCOUNT, unrestrictedCaller } from "../../api.testing.ts";
+import { TEST_ACCOUNT, TEST_TOKEN, unrestrictedCaller } from "../../api.testing.ts";
 import { QUEUE, startStorageApi, ZONE } from "../storage.testing.ts";
 import { base } from "./r2.testing.ts";
 import { r2Routes } from "./routes.ts";
@@ -64,4 +66,32 @@ test("a policy that denies writing the objects of a bucket still allows reading 
     assert.equal(status === 403, method !== "get", `${id}: ${status}`);
   }
   assert.equal((await call("post", base, { body: { name: "archive" } })).status, 403);
+});
+
+test("a policy that is added during an upload prevents it from being stored", async (t) => {
+  let isDenied = false;
+  const checked = Promise.withResolvers<void>();
+  const { url, r2 } = await startStorageApi(t, {
+    caller: {
+      ...unrestrictedCaller,
+      allows(_, on) {
+        if ("bucket" in on) checked.resolve();
+        return !(isDenied && "bucket" in on);
+      },
+    },
+  });
+  const { id } = await r2.bucketList.create(TEST_ACCOUNT, "bucket");
+  const upload = httpRequest(`${url}${base}/bucket/objects/a`, {
+    method: "PUT",
+    agent: false,
+    headers: { authorization: `Bearer ${TEST_TOKEN}`, "content-length": "6" },
+  });
+  upload.write("abc");
+  await checked.promise;
+  isDenied = true;
+  upload.end("def");
+  const [response] = (await once(upload, "response")) as [IncomingMessage];
+  response.resume();
+  assert.equal(response.statusCode, 403);
+  assert.equal(await r2.buckets.head(id, "a"), undefined);
 });

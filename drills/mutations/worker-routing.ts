@@ -32,6 +32,24 @@ export const mutations: Mutation[] = [
     test: "src/api/platform-host.test.ts",
   },
   {
+    file: "src/workers/public-buckets/http.ts",
+    from: "(account === bucket.account ? handler : undefined)",
+    to: "(account === undefined ? undefined : handler)",
+    test: "src/workers/public-buckets/public-buckets.test.ts",
+  },
+  {
+    file: "src/workers/bucket-settings/deleted-zones.ts",
+    from: 'zone === "" ? removeOrphans() : settings.removeZone(zone)',
+    to: "undefined",
+    test: "src/workers/bucket-settings/bucket-settings.test.ts",
+  },
+  {
+    file: "src/workers/routing/host-owners.ts",
+    from: "account !== undefined && before === generation",
+    to: "account !== undefined",
+    test: "src/workers/routing/host-owners.test.ts",
+  },
+  {
     file: "src/workers/secrets-store/secrets-store.ts",
     from: 'scopesOf(row).includes("workers")',
     to: "true",

@@ -112,6 +112,7 @@ export async function openModules(
   );
   late.platform = platform;
   await platform.routing.load();
+  await platform.bucketDomains.load();
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const dns = createDns(

@@ -4,6 +4,7 @@ import type { Basics } from "../kernel/index.ts";
 import { createFailureWindows, RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createPublicBuckets } from "./public-buckets/index.ts";
+import type { HostOwners } from "./routing/index.ts";
 import { createS3HttpHandler, type FindS3Key } from "./s3/index.ts";
 
 export interface R2HttpHandlerOptions {
@@ -32,7 +33,11 @@ const S3_PREFIX = "/s3/";
 
 export function createR2HttpHandlers(
   { s3Domain, publicDomain, clientIp, isOwnHost, failureLimit }: R2HttpHandlerOptions,
-  { r2, accounts }: { r2: Bindings["r2"]; accounts: Pick<AccountsModule, "s3Credentials"> },
+  {
+    r2,
+    accounts,
+    owners,
+  }: { r2: Bindings["r2"]; accounts: Pick<AccountsModule, "s3Credentials">; owners: Pick<HostOwners, "find"> },
   { clock, ids, log }: Pick<Basics, "clock" | "ids" | "log">,
 ): R2HttpHandlers {
   const findKey: FindS3Key = async (accessKeyId, ip) => {
@@ -45,7 +50,7 @@ export function createR2HttpHandlers(
   const endpoints = { domain: s3Domain.toLowerCase(), prefix: S3_PREFIX, accountInPath: true };
   const failures = createFailureWindows({ failures: failureLimit, seconds: RATE_WINDOW_SECONDS }, clock);
   const s3 = createS3HttpHandler({ ...r2, findKey, endpoints, failures, clientIp, clock, ids, log });
-  const publicBuckets = createPublicBuckets({ ...r2, domain: publicDomain.toLowerCase(), log });
+  const publicBuckets = createPublicBuckets({ ...r2, owners, domain: publicDomain.toLowerCase(), log });
   return {
     prefixes: { [S3_PREFIX]: s3.handle },
     handlerFor(host) {

@@ -6,13 +6,14 @@ import { createR2HttpHandlers, type R2HttpHandlers, type R2HttpHandlerOptions } 
 import type { Secrets, Store } from "../store/index.ts";
 import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
+import { watchDeletedZones } from "./bucket-settings/index.ts";
 import { createLiveWorkers } from "./live/live.ts";
 import { createObjectNamespaces } from "./objects/namespaces.ts";
 import type { ObjectNamespaces } from "./objects/port.ts";
 import { runObjects } from "./objects/run-objects.ts";
 import { createScriptObjects } from "./objects/script-objects.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
-import { createWorkerRouting, type RoutingZones, type WorkerRouting } from "./routing/index.ts";
+import { createHostOwners, createWorkerRouting, type RoutingZones, type WorkerRouting } from "./routing/index.ts";
 import { createSchedules } from "./schedules/schedules.ts";
 import type { LiveVersions } from "./scripts/live-versions.ts";
 import type { LiveWorkers } from "./scripts/port.ts";
@@ -49,6 +50,8 @@ export interface Workers {
   /** Routing of requests to workers. Call `load` before the first request. */
   routing: WorkerRouting;
   r2Http: R2HttpHandlers;
+  /** Call `load` before the first request. */
+  bucketDomains: { load(): Promise<void> };
   objectNamespaces: ObjectNamespaces;
 }
 
@@ -126,6 +129,16 @@ export function createWorkers(
     accountName: accounts.nameOf,
     limits: { scriptBytes },
   });
+  const owners = createHostOwners({ zones, events, zoneDeletedTopic: zoneDeleted, clock });
+  lifecycle.onStop("host owners", owners.close);
+  const bucketDomains = watchDeletedZones({
+    settings: bindings.r2.settings,
+    zones,
+    events,
+    zoneDeletedTopic: zoneDeleted,
+    log,
+  });
+  lifecycle.onStop("bucket domains", () => bucketDomains.close());
   const routing = createWorkerRouting({
     db,
     events,
@@ -166,7 +179,8 @@ export function createWorkers(
     tails,
     assets,
     routing,
-    r2Http: createR2HttpHandlers(r2Http, { r2: bindings.r2, accounts }, { clock, ids, log }),
+    bucketDomains,
+    r2Http: createR2HttpHandlers(r2Http, { r2: bindings.r2, accounts, owners }, { clock, ids, log }),
     objectNamespaces: createObjectNamespaces({
       db,
       storage: objectStorage ?? { list: async () => ({ items: [], total: 0 }) },

@@ -9,6 +9,7 @@ import { createLocalEvents, openFsObjects } from "../../store/index.ts";
 import { createR2Service, r2Migrations } from "../bindings/r2/index.ts";
 import { createQueueStore, queueMigrations } from "../queues/index.ts";
 import { createBucketSettings } from "./settings.ts";
+import { watchDeletedZones } from "./deleted-zones.ts";
 import { createLifecycleSweep } from "./lifecycle-sweep.ts";
 import { createR2Notifications } from "./notifications.ts";
 import type { CustomDomain, LifecycleRule } from "./port.ts";
@@ -54,6 +55,7 @@ async function start(engine: TestEngine, t: TestContext) {
     ...r2,
     ref: { id, name, account: ACCOUNT },
     id,
+    events,
     put: (key: string) => r2.buckets.put(id, key, Buffer.from(key)),
     keys: async () => (await r2.buckets.list(id)).objects.map(({ key }) => key),
     openElsewhere: async () => createBucketSettings({ db: await openAnother(), ...shared }),
@@ -119,10 +121,10 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     await settings.addDomain(domain);
     await assert.rejects(settings.addDomain({ ...domain, bucket: "another" }), refusal("domainTaken"));
     await assert.rejects(settings.addDomain({ ...domain, domain: "no host" }), refusal("invalidDomain"));
-    assert.equal(await settings.findBucketByDomain("files.example.com"), id);
+    assert.deepEqual(await settings.findBucketByDomain("files.example.com"), { id, account: ACCOUNT });
     assert.equal(await settings.findBucketByDomain("example.com"), undefined);
     clock.advance(6000);
-    assert.equal(await otherProcess.findBucketByDomain("files.example.com"), id);
+    assert.deepEqual(await otherProcess.findBucketByDomain("files.example.com"), { id, account: ACCOUNT });
     await settings.updateDomain(id, "Files.example.com", { enabled: false, minTls: "1.2" });
     assert.equal(await settings.findBucketByDomain("files.example.com"), undefined);
     assert.deepEqual(await settings.listDomains(id), [{ ...domain, enabled: false, minTls: "1.2" }]);
@@ -132,6 +134,48 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     await bucketList.delete(ACCOUNT, ref.name);
     assert.equal(await settings.findBucketByDomain("files.example.com"), undefined);
     await settings.addDomain({ ...domain, bucket: "another" });
+  });
+
+  test("the domains in a deleted zone are deleted with it, or at the next start", async (t) => {
+    const { settings, id, events } = await start(engine, t);
+    const add = (domain: string, zone: string, account = ACCOUNT) =>
+      settings.addDomain({ domain, bucket: id, account, zone, enabled: true, minTls: "1.0", ciphers: [] });
+    const domains = async () => (await settings.listDomains(id)).map(({ domain }) => domain);
+    const zones = new Set(["z1", "z2", "z3"]);
+    for (const zone of zones) await add(`${zone}.example.com`, zone);
+    const deletedZones = watchDeletedZones({
+      settings,
+      zones: { find: async (zone) => (zones.has(zone) ? zone : undefined) },
+      events,
+      zoneDeletedTopic: "zone-deleted",
+      log: silentLog,
+    });
+    zones.delete("z1");
+    events.publish("zone-deleted", "z1");
+    while ((await domains()).length === 3) await new Promise((resolve) => void setImmediate(resolve));
+    assert.deepEqual(await domains(), ["z2.example.com", "z3.example.com"]);
+    assert.equal(await settings.findBucketByDomain("z1.example.com"), undefined);
+    zones.delete("z2");
+    await deletedZones.load();
+    assert.deepEqual(await domains(), ["z3.example.com"]);
+    await deletedZones.close();
+  });
+
+  test("a domain that another account left over is replaced", async (t) => {
+    const { settings, id } = await start(engine, t);
+    const domain: CustomDomain = {
+      domain: "files.example.com",
+      bucket: "another",
+      account: "b".repeat(32),
+      zone: "z1",
+      enabled: true,
+      minTls: "1.0",
+      ciphers: [],
+    };
+    await settings.addDomain(domain);
+    await settings.addDomain({ ...domain, bucket: id, account: ACCOUNT, zone: "z2" });
+    assert.deepEqual(await settings.findBucketByDomain("files.example.com"), { id, account: ACCOUNT });
+    assert.deepEqual(await settings.listDomains("another"), []);
   });
 
   test("lifecycle rules delete and move objects and abort uploads, by age, date and prefix", async (t) => {

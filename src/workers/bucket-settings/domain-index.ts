@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/index.ts";
+import type { DomainBucket } from "./port.ts";
 import type { BucketSettingsTable } from "./settings-table.ts";
 
 /** Maximum age of the index, after which changes by other processes are visible. */
@@ -16,7 +17,7 @@ export function createDomainIndex({
   table: Pick<BucketSettingsTable, "enabledDomains">;
   clock: Clock;
 }) {
-  let domains = new Map<string, string>();
+  let domains = new Map<string, DomainBucket>();
   let freshUntil = -Infinity;
   let readInProgress: Promise<void> | undefined;
   let changeCount = 0;
@@ -24,13 +25,13 @@ export function createDomainIndex({
   async function read(): Promise<void> {
     const changesBefore = changeCount;
     const rows = await table.enabledDomains(MAX_DOMAINS);
-    domains = new Map(rows.map(({ domain, bucket }) => [domain, bucket]));
+    domains = new Map(rows.map(({ domain, ...bucket }) => [domain, bucket]));
     // The rows may not include a change made during the read.
     freshUntil = changesBefore === changeCount ? clock.now() + MAX_AGE_MS : -Infinity;
   }
 
   return {
-    find(host: string): string | undefined | Promise<string | undefined> {
+    find(host: string): DomainBucket | undefined | Promise<DomainBucket | undefined> {
       if (freshUntil > clock.now()) return domains.get(host);
       readInProgress ??= read()
         // If the database is unavailable, the request itself fails if it needs the database.

@@ -76,6 +76,8 @@ export const notificationActions = [
   "LifecycleDeletion",
 ] as const satisfies readonly R2Change["action"][];
 
+export type DomainBucket = Pick<BucketRef, "id" | "account">;
+
 /** A domain that serves a bucket publicly. */
 export interface CustomDomain {
   /** Lower case. */
@@ -108,7 +110,10 @@ export interface BucketSettingsStore {
   ): Promise<void>;
   /** Removes rules for a queue, or without `ids`, all rules for the queue. Throws noNotification. */
   removeNotifications(bucket: BucketRef, queue: string, ids?: readonly string[]): Promise<void>;
-  /** Throws domainTaken, invalidDomain. */
+  /**
+   * The caller checks that the account owns the host, so a domain of another account is left over from a deleted zone
+   * and is replaced. Throws domainTaken, invalidDomain.
+   */
   addDomain(domain: CustomDomain): Promise<void>;
   /** Throws noDomain. */
   updateDomain(
@@ -119,8 +124,15 @@ export interface BucketSettingsStore {
   /** Throws noDomain. */
   removeDomain(bucketId: string, domain: string): Promise<void>;
   listDomains(bucketId: string): Promise<CustomDomain[]>;
-  /** The bucket that is public on this host (lower case), if the host is an enabled custom domain. */
-  findBucketByDomain(host: string): string | undefined | Promise<string | undefined>;
+  /**
+   * The bucket with an enabled custom domain of this name (lower case). The caller checks that the account still owns
+   * the host.
+   */
+  findBucketByDomain(host: string): DomainBucket | undefined | Promise<DomainBucket | undefined>;
+  /** Deletes the custom domains in a deleted zone. */
+  removeZone(zone: string): Promise<void>;
+  /** Ids of the zones with custom domains, in order, starting after `after`. */
+  zonesOfDomains(after: string, limit: number): Promise<string[]>;
   /** Deletes the settings of a deleted bucket. */
   removeBucket(bucketId: string): Promise<void>;
   /** Accounts that have buckets with lifecycle rules, in the order of their ids, starting after `after`. */

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
-import type { BucketRef, BucketSettings, CustomDomain } from "./port.ts";
+import type { BucketRef, BucketSettings, CustomDomain, DomainBucket } from "./port.ts";
 import type { BucketSettingsTables } from "./schema.ts";
 
 type Row = BucketSettingsTables["r2_bucket_settings"];
@@ -62,10 +62,17 @@ export function createBucketSettingsTable(db: Db) {
       await db.write(tables.deleteFrom("r2_domains").where("bucket_id", "=", id));
     },
 
-    /** Resolves with false if the domain already exists. */
+    /** Replaces a domain of another account. Resolves with false if the domain already exists. */
     async addDomain(domain: CustomDomain): Promise<boolean> {
       try {
-        await db.write(tables.insertInto("r2_domains").values(domainColumns(domain)));
+        await db.transaction<BucketSettingsTables, void>(async (tx) => {
+          await tx
+            .deleteFrom("r2_domains")
+            .where("domain", "=", domain.domain)
+            .where("account_id", "<>", domain.account)
+            .execute();
+          await tx.insertInto("r2_domains").values(domainColumns(domain)).execute();
+        });
         return true;
       } catch (err) {
         if (isUniqueViolation(err)) return false;
@@ -84,6 +91,22 @@ export function createBucketSettingsTable(db: Db) {
       return result.affected === 1;
     },
 
+    async removeZone(zone: string): Promise<void> {
+      await db.write(tables.deleteFrom("r2_domains").where("zone_id", "=", zone));
+    },
+
+    async zonesOfDomains(after: string, limit: number): Promise<string[]> {
+      const rows = await tables
+        .selectFrom("r2_domains")
+        .select("zone_id")
+        .distinct()
+        .where("zone_id", ">", after)
+        .orderBy("zone_id")
+        .limit(limit)
+        .execute();
+      return rows.map(({ zone_id }) => zone_id);
+    },
+
     async listDomains(bucketId: string): Promise<CustomDomain[]> {
       const rows = await tables
         .selectFrom("r2_domains")
@@ -100,15 +123,15 @@ export function createBucketSettingsTable(db: Db) {
     },
 
     /** The enabled domains, in order. */
-    async enabledDomains(limit: number): Promise<{ domain: string; bucket: string }[]> {
+    async enabledDomains(limit: number): Promise<({ domain: string } & DomainBucket)[]> {
       const rows = await tables
         .selectFrom("r2_domains")
-        .select(["domain", "bucket_id"])
+        .select(["domain", "bucket_id", "account_id"])
         .where("enabled", "=", 1)
         .orderBy("domain")
         .limit(limit)
         .execute();
-      return rows.map(({ domain, bucket_id }) => ({ domain, bucket: bucket_id }));
+      return rows.map(({ domain, bucket_id, account_id }) => ({ domain, id: bucket_id, account: account_id }));
     },
   };
 }

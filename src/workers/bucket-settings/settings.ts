@@ -113,6 +113,13 @@ export function createBucketSettings({ db, clock, ids }: BucketSettingsDeps): Bu
     listDomains: (bucketId) => table.listDomains(bucketId),
     findBucketByDomain: domainIndex.find,
 
+    async removeZone(zone) {
+      await table.removeZone(zone);
+      domainIndex.invalidate();
+    },
+
+    zonesOfDomains: table.zonesOfDomains,
+
     async removeBucket(id) {
       await table.removeBucket(id);
       cache.delete(id);

@@ -2,11 +2,18 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { UserError, type Log } from "../../kernel/index.ts";
 import { readHttpObject, type R2Buckets } from "../bindings/r2/index.ts";
-import { corsHeaders, preflightHeaders, type BucketSettingsStore } from "../bucket-settings/index.ts";
+import {
+  corsHeaders,
+  preflightHeaders,
+  type BucketSettingsStore,
+  type DomainBucket,
+} from "../bucket-settings/index.ts";
+import type { HostOwners } from "../routing/index.ts";
 
 interface PublicBucketsDeps {
   buckets: Pick<R2Buckets, "get" | "head">;
   settings: Pick<BucketSettingsStore, "get" | "findBucketByDomain">;
+  owners: Pick<HostOwners, "find">;
   /** Parent domain of the managed hosts, `pub-<bucket id>.<domain>`. If empty, buckets have no managed host. */
   domain: string;
   log: Log;
@@ -25,7 +32,7 @@ interface PublicBuckets {
 export const managedHost = (bucketId: string, domain: string): string => `pub-${bucketId}.${domain}`;
 
 /** Serves the objects of public buckets without authentication: only reads of single objects, no lists. */
-export function createPublicBuckets({ buckets, settings, domain, log }: PublicBucketsDeps): PublicBuckets {
+export function createPublicBuckets({ buckets, settings, owners, domain, log }: PublicBucketsDeps): PublicBuckets {
   const managedHostHandler =
     (bucket: string): Handler =>
     async (request, response) => {
@@ -34,6 +41,18 @@ export function createPublicBuckets({ buckets, settings, domain, log }: PublicBu
       if (managedHostEnabled) await serve(bucket, request, response);
       else sendText(request, response, 404, "This bucket is not public.", {});
     };
+
+  /** Checks the owner of the host: the zone of the domain may no longer exist, or may belong to another account. */
+  function handlerOf(
+    host: string,
+    bucket: DomainBucket | undefined,
+  ): Handler | undefined | Promise<Handler | undefined> {
+    if (bucket === undefined) return undefined;
+    const handler: Handler = (request, response) => serve(bucket.id, request, response);
+    const handlerFor = (account: string | undefined) => (account === bucket.account ? handler : undefined);
+    const owner = owners.find(host);
+    return owner instanceof Promise ? owner.then(handlerFor) : handlerFor(owner);
+  }
 
   async function serve(bucket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method!;
@@ -91,11 +110,7 @@ export function createPublicBuckets({ buckets, settings, domain, log }: PublicBu
       const id = domain === "" ? undefined : managedBucketId(host, domain);
       if (id !== undefined) return managedHostHandler(id);
       const bucket = settings.findBucketByDomain(host);
-      const handlerOf = (bucketId: string | undefined) =>
-        bucketId === undefined
-          ? undefined
-          : (request: IncomingMessage, response: ServerResponse) => serve(bucketId, request, response);
-      return bucket instanceof Promise ? bucket.then(handlerOf) : handlerOf(bucket);
+      return bucket instanceof Promise ? bucket.then((found) => handlerOf(host, found)) : handlerOf(host, bucket);
     },
   };
 }

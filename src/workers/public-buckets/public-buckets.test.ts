@@ -18,7 +18,15 @@ async function start(t: TestContext) {
   const clock = createManualClock(Date.now());
   const settings = createBucketSettings({ db, clock, ids: randomIds });
   const { buckets, bucketList } = createR2Service({ db, objects: await openFsObjects({ folder }), clock });
-  const publicBuckets = createPublicBuckets({ buckets, settings, domain: "public.test", log: silentLog });
+  /** The accounts that own host names. */
+  const owners = new Map<string, string>();
+  const publicBuckets = createPublicBuckets({
+    buckets,
+    settings,
+    owners: { find: async (owned) => owners.get(owned) },
+    domain: "public.test",
+    log: silentLog,
+  });
   const server = createServer((incoming, response) => {
     void (async () => {
       const handler = await publicBuckets.handlerFor(incoming.headers.host!);
@@ -54,7 +62,7 @@ async function start(t: TestContext) {
     const text = Buffer.concat((await response.toArray()) as Buffer[]).toString();
     return { status: response.statusCode!, headers: response.headers, text };
   }
-  return { settings, ref, visit, host: managedHost(id, "public.test") };
+  return { settings, ref, owners, visit, host: managedHost(id, "public.test") };
 }
 
 test("a bucket is public on its managed host only while that host is enabled", async (t) => {
@@ -92,7 +100,7 @@ test("a public bucket serves range and conditional requests, but no lists, and a
 });
 
 test("a custom domain serves the bucket with its CORS rules", async (t) => {
-  const { settings, ref, visit } = await start(t);
+  const { settings, ref, owners, visit } = await start(t);
   const domain = {
     domain: "files.example.com",
     bucket: ref.id,
@@ -103,6 +111,7 @@ test("a custom domain serves the bucket with its CORS rules", async (t) => {
     ciphers: [],
   };
   await settings.addDomain(domain);
+  owners.set(domain.domain, ref.account);
   await settings.setCors(ref, [
     { allowed: { origins: ["https://a.example"], methods: ["GET"] }, exposeHeaders: ["ETag"] },
   ]);
@@ -128,4 +137,24 @@ test("a custom domain serves the bucket with its CORS rules", async (t) => {
     });
   assert.deepEqual([(await preflight("GET")).status, (await preflight("PUT")).status], [204, 403]);
   assert.equal((await visit("other.example.com", "/a")).status, 421);
+});
+
+test("a custom domain serves the bucket only while its account owns the host", async (t) => {
+  const { settings, ref, owners, visit } = await start(t);
+  await settings.addDomain({
+    domain: "files.example.com",
+    bucket: ref.id,
+    account: ref.account,
+    zone: "z",
+    enabled: true,
+    minTls: "1.0",
+    ciphers: [],
+  });
+  const status = async () => (await visit("files.example.com", "/a/b%20c.txt")).status;
+  assert.equal(await status(), 421);
+  owners.set("files.example.com", ref.account);
+  assert.equal(await status(), 200);
+  // The zone was deleted and now belongs to another account.
+  owners.set("files.example.com", "another");
+  assert.equal(await status(), 421);
 });

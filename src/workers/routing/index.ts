@@ -1,3 +1,4 @@
+export { createHostOwners, type HostOwners } from "./host-owners.ts";
 export type {
   Domain as WorkerDomain,
   Route as WorkerRoute,

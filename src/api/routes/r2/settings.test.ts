@@ -68,7 +68,7 @@ test("a bucket can be public on its managed host and on domains in the account's
   const custom = `${buckets}/bucket/domains/custom`;
   const add = (domain: string, zoneId = ZONE.id) => call("post", custom, { domain, zoneId, enabled: true });
   assert.equal((await add("CDN.example.com")).result.domain, "cdn.example.com");
-  assert.equal(await r2.settings.findBucketByDomain("cdn.example.com"), id);
+  assert.deepEqual(await r2.settings.findBucketByDomain("cdn.example.com"), { id, account: TEST_ACCOUNT });
   assert.deepEqual((await call("get", custom)).result.domains, [
     {
       domain: "cdn.example.com",

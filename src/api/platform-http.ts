@@ -28,7 +28,7 @@ export interface PlatformHttpOptions {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
     /** The worker that a route or custom domain selects for the request. */
-    route?(request: IncomingMessage): ScriptRef | undefined;
+    route?(request: IncomingMessage): ScriptRef | undefined | Promise<ScriptRef | undefined>;
     /** The label of the account whose workers are also reachable under /workers/<script>/. */
     defaultLabel(): Promise<string | undefined>;
   };
@@ -117,11 +117,13 @@ export function createPlatformHttp({
   const servers: { server: Server; unused: ReturnType<typeof trackUnused> }[] = [];
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
-  function pick(request: IncomingMessage): Destination {
+  function pick(request: IncomingMessage): Destination | Promise<Destination> {
     const { host } = request.headers;
     const defaultDestination = destinationOf(request.url!, host, hosts);
-    const ref = mayBeRouted(defaultDestination, host, hosts) ? workers?.route?.(request) : undefined;
-    return ref === undefined ? defaultDestination : { kind: "routed", script: ref.script, ref, url: request.url! };
+    const route = mayBeRouted(defaultDestination, host, hosts) ? workers?.route?.(request) : undefined;
+    const destinationFor = (ref: ScriptRef | undefined): Destination =>
+      ref === undefined ? defaultDestination : { kind: "routed", script: ref.script, ref, url: request.url! };
+    return route instanceof Promise ? route.then(destinationFor) : destinationFor(route);
   }
 
   async function refOf(destination: Extract<Destination, { script: string }>): Promise<ScriptRef | undefined> {
@@ -179,6 +181,16 @@ export function createPlatformHttp({
 
   function handlePlatform(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const destination = pick(request);
+    return destination instanceof Promise
+      ? destination.then((found) => onDestination(found, request, response))
+      : onDestination(destination, request, response);
+  }
+
+  function onDestination(
+    destination: Destination,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void | Promise<void> {
     if (!("script" in destination)) {
       cutIdleBody(request, bodyIdleMs.platform);
       lingerBeforeClose(request);
@@ -226,7 +238,7 @@ export function createPlatformHttp({
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     if (namesTwoHosts(request.rawHeaders))
       return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
-    const destination = pick(request);
+    const destination = await pick(request);
     if (destination.kind === "platform") {
       if (upgrade?.(request, socket, head) !== true) socket.end(NO_UPGRADE);
       return;

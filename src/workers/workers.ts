@@ -143,6 +143,7 @@ export function createWorkers(
     db,
     events,
     zones,
+    owners,
     zoneDeletedTopic: zoneDeleted,
     hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
     schemeOf,

@@ -35,6 +35,13 @@ export const QUEUE: Queue = {
   jurisdiction: undefined,
 };
 export const ZONE = { id: "fedcba9876543210fedcba9876543210", account: TEST_ACCOUNT, name: "example.com" } as Zone;
+/** A zone of another account below `ZONE`. */
+const OTHERS_ZONE = {
+  ...ZONE,
+  id: "0123456789abcdeffedcba9876543210",
+  account: "f".repeat(32),
+  name: "shop.example.com",
+};
 
 interface RawAnswer {
   status: number;
@@ -74,7 +81,11 @@ export async function startStorageApi(
       ...r2Routes({
         ...r2,
         queues: { get: async (account, id) => (id === QUEUE.id ? { ...QUEUE, account } : undefined) },
-        zones: { find: async (id) => (id === ZONE.id ? ZONE : undefined) },
+        zones: {
+          find: async (id) => (id === ZONE.id ? ZONE : undefined),
+          byName: async (name) =>
+            [OTHERS_ZONE, ZONE].find((zone) => name === zone.name || name.endsWith(`.${zone.name}`)),
+        },
         publicDomain: "public.test",
         isReserved: (host) => host === "api.example.com",
         clock,

@@ -29,7 +29,7 @@ interface DomainStore extends Domains {
 }
 
 export function createDomains({ table, zones, hasScript, onChange, ids }: DomainsDeps): DomainStore {
-  /** Throws badHostname, zoneMissing. */
+  /** Throws badHostname, zoneMissing, othersZone. */
   async function planDomains(
     account: string,
     script: string,

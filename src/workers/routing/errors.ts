@@ -20,6 +20,12 @@ export const routingErrors = defineErrors("routing", {
     message: "The account has no zone for {name}.",
     fix: "Create the zone with `reelpost zone create`, or correct the name.",
   },
+  othersZone: {
+    code: 10082,
+    http: 400,
+    message: "The host {host} is in the zone {zone}, which belongs to another account.",
+    fix: "Use a host that is in no zone of another account.",
+  },
   routeExists: {
     code: 10020,
     http: 409,

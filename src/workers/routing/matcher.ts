@@ -4,9 +4,12 @@ import type { RoutePattern } from "./pattern.ts";
 export interface RouteMatcher<Target> {
   /**
    * `host`: lower-case A-labels. `url`: path and query as in the request line; patterns match against both.
-   * Returns undefined if no pattern matches.
+   * Ignores rules whose target `accepts` rejects. Returns undefined if no pattern matches.
    */
-  match(request: { scheme: "http" | "https"; host: string; url: string }): { target: Target } | undefined;
+  match(
+    request: { scheme: "http" | "https"; host: string; url: string },
+    accepts?: (target: Target) => boolean,
+  ): { target: Target } | undefined;
 }
 
 interface Rule<Target> extends RoutePattern {
@@ -29,13 +32,14 @@ export function createMatcher<Target>(rules: Iterable<Rule<Target>>): RouteMatch
   for (const list of [...exactRules.values(), ...wildcardRules.values()]) list.sort(bySpecificity);
 
   return {
-    match({ scheme, host, url }) {
+    match({ scheme, host, url }, accepts = () => true) {
       const find = (list: Rule<Target>[] | undefined, isSameHost: boolean) =>
         list?.find(
           (rule) =>
             (rule.scheme === undefined || rule.scheme === scheme) &&
             (rule.hosts !== "subhosts" || !isSameHost) &&
-            (rule.isPrefix ? url.startsWith(rule.path) : url === rule.path),
+            (rule.isPrefix ? url.startsWith(rule.path) : url === rule.path) &&
+            accepts(rule.target),
         );
       let matchedRule = find(exactRules.get(host), true) ?? find(wildcardRules.get(host), true);
       for (let dot = host.indexOf("."); matchedRule === undefined && dot >= 0; dot = host.indexOf(".", dot + 1))

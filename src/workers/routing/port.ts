@@ -9,10 +9,11 @@ export interface WorkerRouting {
   routes: Routes;
   domains: Domains;
   /**
-   * The worker for a request, by its host and URL. Routes take precedence over custom domains, and a route without a
-   * worker disables the other routes for its URLs.
+   * The worker for a request, by its host and URL. Only the routes and domains of the account that owns the host apply,
+   * which is the account of the closest zone. Routes take precedence over custom domains, and a route without a worker
+   * disables the other routes for its URLs.
    */
-  match(request: IncomingMessage): ScriptRef | undefined;
+  match(request: IncomingMessage): ScriptRef | undefined | Promise<ScriptRef | undefined>;
   /** True if match() has found a worker for the request. */
   isRouted(request: IncomingMessage): boolean;
   /** Deletes the routes and the custom domains of a deleted worker. */
@@ -29,8 +30,8 @@ export interface Routes {
   /** Throws routeMissing. */
   get(zone: string, id: string): Promise<Route>;
   /**
-   * If `script` is undefined, no worker runs for the pattern. Throws badPattern, outsideZone, routeScriptMissing,
-   * routeExists, tooManyRoutes.
+   * If `script` is undefined, no worker runs for the pattern. Throws badPattern, outsideZone, othersZone,
+   * routeScriptMissing, routeExists, tooManyRoutes.
    */
   create(zone: string, route: { pattern: string; script: string | undefined }): Promise<Route>;
   /** Throws routeMissing and the errors of create(). */
@@ -38,8 +39,8 @@ export interface Routes {
   /** Throws routeMissing. */
   delete(zone: string, id: string): Promise<void>;
   /**
-   * The zones of these patterns, in order. Throws badPattern, outsideZone, zoneMissing, and routeExists for a pattern
-   * of another worker.
+   * The zones of these patterns, in order. Throws badPattern, outsideZone, zoneMissing, othersZone, and routeExists for
+   * a pattern of another worker.
    */
   plan(account: string, script: string, patterns: readonly WantedRoute[]): Promise<RoutingZone[]>;
   /** Replaces all routes of the worker, or changes nothing. Throws the errors of plan() and create(). */
@@ -71,11 +72,14 @@ export interface Domains {
   attach(account: string, script: string, domain: WantedDomain): Promise<Domain>;
   /** Throws domainMissing. */
   detach(account: string, id: string): Promise<void>;
-  /** Returns the effect that replace() would have, without changing anything. Throws badHostname, zoneMissing. */
+  /**
+   * Returns the effect that replace() would have, without changing anything. Throws badHostname, zoneMissing,
+   * othersZone.
+   */
   plan(account: string, script: string, domains: readonly WantedDomain[]): Promise<DomainPlan>;
   /**
    * Replaces all domains of the worker and their DNS records, or changes nothing. Throws badHostname, zoneMissing,
-   * domainTaken, recordsExist, tooManyRoutes.
+   * othersZone, domainTaken, recordsExist, tooManyRoutes.
    */
   replace(
     account: string,

@@ -5,7 +5,7 @@ import { isWithinZone, parsePattern, patternKey } from "./pattern.ts";
 import type { Route, Routes, RoutingZone, RoutingZones, WantedRoute } from "./port.ts";
 import type { RoutesTable, WriteResult } from "./routes-table.ts";
 import type { RouteRow } from "./schema.ts";
-import { zoneFor } from "./zone-lookup.ts";
+import { checkClosestZone, zoneFor } from "./zone-lookup.ts";
 
 interface RoutesDeps {
   table: RoutesTable;
@@ -85,6 +85,7 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
     async create(zoneId, { pattern, script }) {
       const zone = await needZone(zoneId);
       const row = createRow(zone, ids.hex(), pattern, script);
+      await checkClosestZone(zones, zone.account, parsePattern(pattern).host);
       await checkScript(zone.account, script);
       checkResult(await table.add(row), row);
       await onChange();
@@ -94,6 +95,7 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
       const zone = await needZone(zoneId);
       await needRoute(zoneId, id);
       const row = createRow(zone, id, pattern, script);
+      await checkClosestZone(zones, zone.account, parsePattern(pattern).host);
       await checkScript(zone.account, script);
       checkResult(await table.update(row), row);
       await onChange();

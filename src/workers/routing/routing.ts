@@ -6,6 +6,7 @@ import type { ScriptRef } from "../scripts/port.ts";
 import { createReload } from "../tails/reload.ts";
 import { createDomains } from "./domains.ts";
 import { createDomainsTable } from "./domains-table.ts";
+import type { HostOwners } from "./host-owners.ts";
 import { routingLimits } from "./limits.ts";
 import { createMatcher, type RouteMatcher } from "./matcher.ts";
 import { hostOf, parsePattern } from "./pattern.ts";
@@ -17,12 +18,19 @@ interface RoutingDeps {
   db: Db;
   events: Events;
   zones: RoutingZones;
+  owners: Pick<HostOwners, "find">;
   /** Topic of the events for deleted zones. The id of an event is the zone id. */
   zoneDeletedTopic: string;
   hasScript(account: string, script: string): Promise<boolean>;
   schemeOf(request: IncomingMessage): "http" | "https";
   ids: Ids;
   log: Log;
+}
+
+interface RouteTarget {
+  account: string;
+  /** Undefined if no worker runs. */
+  script: string | undefined;
 }
 
 const TOPIC = "worker-routes";
@@ -33,6 +41,7 @@ export function createWorkerRouting({
   db,
   events,
   zones,
+  owners,
   zoneDeletedTopic,
   hasScript,
   schemeOf,
@@ -42,7 +51,7 @@ export function createWorkerRouting({
   const routeTable = createRoutesTable(db);
   const domainTable = createDomainsTable(db);
   const routedRequests = new WeakSet<IncomingMessage>();
-  let routes: RouteMatcher<ScriptRef | undefined> = createMatcher([]);
+  let routes: RouteMatcher<RouteTarget> = createMatcher([]);
   let domains = new Map<string, ScriptRef>();
   let hasNoRules = true;
 
@@ -52,7 +61,7 @@ export function createWorkerRouting({
     routes = createMatcher(
       rows.map(({ account_id: account, pattern, script }) => ({
         ...parsePattern(pattern),
-        target: script === null ? undefined : { account, script },
+        target: { account, script: script ?? undefined },
       })),
     );
     domains = new Map(
@@ -63,6 +72,22 @@ export function createWorkerRouting({
     hasNoRules = rows.length === 0 && domains.size === 0;
   });
   const warn = (err: unknown) => log.warn({ err }, `workers: failed to read routes, will retry: ${messageOf(err)}`);
+
+  /** The worker for a request to a host of the account. */
+  function matchOwned(
+    request: IncomingMessage,
+    location: Parameters<typeof routes.match>[0],
+    account: string | undefined,
+  ): ScriptRef | undefined {
+    if (account === undefined) return undefined;
+    const domain = domains.get(location.host);
+    const script =
+      routes.match(location, (target) => target.account === account)?.target.script ??
+      (domain?.account === account ? domain.script : undefined);
+    if (script === undefined) return undefined;
+    routedRequests.add(request);
+    return { account, script };
+  }
 
   async function publishChange(): Promise<void> {
     events.publish(TOPIC, "changed");
@@ -102,10 +127,12 @@ export function createWorkerRouting({
       if (hasNoRules) return undefined;
       const host = hostOf((request.headers.host ?? "").replace(/:\d+$/, ""));
       if (host === undefined) return undefined;
-      const matched = routes.match({ scheme: schemeOf(request), host, url: urlOf(request) });
-      const target = matched?.target ?? domains.get(host);
-      if (target !== undefined) routedRequests.add(request);
-      return target;
+      const location = { scheme: schemeOf(request), host, url: urlOf(request) };
+      if (routes.match(location) === undefined && !domains.has(host)) return undefined;
+      const owner = owners.find(host);
+      return owner instanceof Promise
+        ? owner.then((account) => matchOwned(request, location, account))
+        : matchOwned(request, location, owner);
     },
     isRouted: (request) => routedRequests.has(request),
     async removeScript(account, script) {

@@ -2,7 +2,9 @@ import { routingErrors } from "./errors.ts";
 import { hostOf, isWithinZone } from "./pattern.ts";
 import type { RoutingZone, RoutingZones } from "./port.ts";
 
-/** The zone of a host: the specified zone, or the closest zone that contains the host. Throws zoneMissing. */
+/**
+ * The zone of a host: the specified zone, or the closest zone that contains the host. Throws zoneMissing, othersZone.
+ */
 export async function zoneFor(
   zones: RoutingZones,
   account: string,
@@ -15,5 +17,19 @@ export async function zoneFor(
     throw routingErrors.zoneMissing({
       name: zoneId === undefined ? (zoneName ?? host) : `${host} with the id ${zoneId}`,
     });
+  if (zoneId !== undefined || name !== undefined) await checkClosestZone(zones, account, host);
   return zone;
+}
+
+/**
+ * Another account may own a zone below a zone of this account: the host then belongs to that account. Throws
+ * othersZone.
+ */
+export async function checkClosestZone(
+  zones: Pick<RoutingZones, "findEnclosing">,
+  account: string,
+  host: string,
+): Promise<void> {
+  const zone = await zones.findEnclosing(host);
+  if (zone !== undefined && zone.account !== account) throw routingErrors.othersZone({ host, zone: zone.name });
 }

@@ -15,7 +15,7 @@ import { bucketRefOf } from "./rules.ts";
 export interface BucketDomainRouteDeps {
   bucketList: R2BucketList;
   settings: BucketSettingsStore;
-  zones: Pick<Zones, "find">;
+  zones: Pick<Zones, "find" | "byName">;
   /** Parent domain of the managed hosts. */
   publicDomain: string;
   /** True if the server itself uses the host name. */
@@ -146,6 +146,9 @@ export function bucketDomainRoutes({
           throw invalidDomain(`the account has no zone with the id ${JSON.stringify(zoneId)}`);
         if (domain !== zone.name && !domain.endsWith(`.${zone.name}`))
           throw invalidDomain(`it is not in the zone ${zone.name}`);
+        const closestZone = await zones.byName(domain, { enclosing: true });
+        if (closestZone !== undefined && closestZone.account !== ref.account)
+          throw invalidDomain(`it is in the zone ${closestZone.name}, which belongs to another account`);
         if (isReserved(domain)) throw invalidDomain("the server itself uses it");
         const customDomain = {
           domain,

@@ -86,6 +86,8 @@ test("a bucket can be public on its managed host and on domains in the account's
     ["b.example.com", "0".repeat(32)],
     ["api.example.com", ZONE.id],
     ["a b.example.com", ZONE.id],
+    ["shop.example.com", ZONE.id],
+    ["cdn.shop.example.com", ZONE.id],
   ] as const)
     assert.equal((await add(domain, zone)).status, 400, domain);
   const domainPath = `${custom}/cdn.example.com`;

@@ -107,6 +107,7 @@ export async function startWorkersApi(
       conflicts: async (_zone, hosts) => hosts.filter((host) => host.startsWith("used.")),
       async publish() {},
     },
+    owners: { find: () => TEST_ACCOUNT },
     zoneDeletedTopic: "zone-deleted",
     hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
     schemeOf: () => "http",

@@ -27,8 +27,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/api/platform-host.ts",
-    from: "return platformHosts.length === 0 &&",
-    to: "return",
+    from: "return platformHosts.length === 0;",
+    to: "return true;",
     test: "src/api/platform-host.test.ts",
   },
   {
@@ -60,6 +60,18 @@ export const mutations: Mutation[] = [
     from: "account !== undefined && before === generation",
     to: "account !== undefined",
     test: "src/workers/routing/host-owners.test.ts",
+  },
+  {
+    file: "src/api/platform-host.ts",
+    from: "if (!hasApiHost || isOwnHost(hostName(host))) return false;",
+    to: "if (isOwnHost(hostName(host))) return false;",
+    test: "src/api/platform-host.test.ts",
+  },
+  {
+    file: "src/workers/public-buckets/http.ts",
+    from: "if (!hasCustomDomains) return undefined;",
+    to: "",
+    test: "src/workers/public-buckets/public-buckets.test.ts",
   },
   {
     file: "src/workers/secrets-store/secrets-store.ts",

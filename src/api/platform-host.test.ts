@@ -124,11 +124,16 @@ test("rejects a request that specifies two different hosts", () => {
 });
 
 test("a route applies only to hosts that the server itself does not use", () => {
+  const isOwnHost = (host: string) => host === "api.example.com";
   const cases: [hosts: Partial<HostNames>, host: string, expected: boolean][] = [
     [{}, "shop.example", true],
     [{}, "inbox.acme.workers.example.com", false],
-    [{ publicUrl: "https://api.example.com:8443" }, "API.example.com:8443", false],
-    [{ publicUrl: "https://api.example.com" }, "shop.example", true],
+    [{ isOwnHost }, "API.example.com:8443", false],
+    [{ isOwnHost }, "api.example.com.", false],
+    [{ isOwnHost }, "shop.example", true],
+    [{ isOwnHost, platformHosts: ["www.example.com"] }, "api.example.com", false],
+    [{ hasApiHost: false }, "shop.example", false],
+    [{ hasApiHost: false }, "api.example.com", false],
     [{ platformHosts: ["api.example.com"] }, "api.example.com", false],
     [{ platformHosts: ["api.example.com"] }, "shop.example", true],
     [{ uploadHost: "up.example.com" }, "up.example.com", false],

@@ -23,8 +23,10 @@ export interface HostNames {
   platformHosts?: readonly string[];
   /** Whether the platform hosts also serve workers at `/workers/<script>/…`. Default true. */
   byPath?: boolean;
-  /** The public URL of the platform. No route applies to its host. */
-  publicUrl?: string;
+  /** True for a host name (lower case, without a port) that the server itself uses: no route applies to it. */
+  isOwnHost?(host: string): boolean;
+  /** Whether the hosts of the API are known; otherwise no route applies. Default true. */
+  hasApiHost?: boolean;
 }
 
 const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
@@ -52,15 +54,16 @@ export function destinationOf(
   return { kind: "platform", path: pathOf(url) };
 }
 
-/** True if a route or a custom domain may apply: the server does not use the host, or has no hosts configured. */
+/** True if a route or a custom domain may apply, because the server itself does not use the host. */
 export function mayBeRouted(
   { kind }: Destination,
   host: string | undefined,
-  { platformHosts = [], publicUrl = "" }: HostNames,
+  { platformHosts = [], isOwnHost = () => false, hasApiHost = true }: HostNames,
 ): boolean {
+  if (!hasApiHost || isOwnHost(hostName(host))) return false;
   if (kind === "unknown") return true;
   if (kind !== "platform" && kind !== "default-account-worker") return false;
-  return platformHosts.length === 0 && (publicUrl === "" || new URL(publicUrl).hostname !== hostName(host));
+  return platformHosts.length === 0;
 }
 
 function pathOf(url: string): string {

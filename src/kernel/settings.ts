@@ -47,7 +47,8 @@ export const settingsSchema = z.strictObject({
     host: host("Address to listen on"),
     port: port(8787, "TCP port; 0 selects a free one"),
     public_url: z.string().default("").meta({
-      description: "Public URL of this server; empty: derived from each request",
+      description:
+        "Public URL of this server; empty: derived from each request. Routes and custom domains apply only if this or `api.hosts` is set, and never to the host of this URL",
       example: "https://api.example.com",
     }),
     trusted_proxies: ranges(
@@ -89,7 +90,7 @@ export const settingsSchema = z.strictObject({
       .default([])
       .meta({
         description:
-          "Host names of the API and of the server's own pages. Requests for other host names are rejected, except for workers, videos and uploads. Empty: any name",
+          "Host names of the API and of the server's own pages. Requests for other host names are rejected, except for workers, videos and uploads. Empty: any name; then routes and custom domains apply only if `http.public_url` is set",
         example: ["api.example.com"],
       }),
     rate_limit: count(1200, 0, 1_000_000_000, "Maximum number of requests per token in five minutes; 0: no limit"),

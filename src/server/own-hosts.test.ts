@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { settingsSchema } from "../kernel/settings.ts";
-import { createOwnHosts } from "./own-hosts.ts";
+import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
 
 test("the server's own hosts are reserved; hosts of public buckets under the workers domain are not", () => {
   const isOwnHost = createOwnHosts(
@@ -12,6 +12,7 @@ test("the server's own hosts are reserved; hosts of public buckets under the wor
       workers: { domain: "example.org" },
       r2: { s3_domain: "s3.example.com", public_domain: "public.example.org" },
     }),
+    "Machine.example.net",
   );
   for (const host of [
     "api.example.com",
@@ -21,8 +22,21 @@ test("the server's own hosts are reserved; hosts of public buckets under the wor
     "example.org",
     "worker.label.example.org",
     "bucket.account.s3.example.com",
+    "machine.example.net",
+    "localhost",
+    "127.0.0.1",
+    "203.0.113.7",
+    "[2001:db8::1]",
   ])
     assert.ok(isOwnHost(host), host);
   for (const host of ["files.example.com", "pub-1.public.example.org", "notexample.org", ""])
     assert.ok(!isOwnHost(host), host);
+});
+
+test("the hosts of the API are known if api.hosts or http.public_url is set", () => {
+  const isKnown = (settings: object) => hasApiHost(settingsSchema.parse(settings));
+  assert.equal(isKnown({}), false);
+  assert.equal(isKnown({ smtp: { name: "mx1.example.com" }, workers: { domain: "workers.example.com" } }), false);
+  assert.equal(isKnown({ api: { hosts: ["api.example.com"] } }), true);
+  assert.equal(isKnown({ http: { public_url: "https://api.example.com" } }), true);
 });

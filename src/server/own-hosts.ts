@@ -1,16 +1,30 @@
+import { isIP } from "node:net";
+import { hostname } from "node:os";
 import type { Settings } from "../kernel/settings.ts";
 
 type HostSettings = Pick<Settings, "api" | "http" | "smtp" | "email" | "stream" | "workers" | "r2">;
 
 /**
- * True for host names (lower case, without a port) that the server itself uses: a tenant must not be able to serve
- * content there.
+ * True if the settings name the hosts of the API. Otherwise it answers on any host name, so any host name may be the one
+ * to which clients send their API tokens: no route and no custom domain of a tenant may apply.
  */
-export function createOwnHosts({ api, http, smtp, email, stream, workers, r2 }: HostSettings) {
+export const hasApiHost = ({ api, http }: Pick<HostSettings, "api" | "http">): boolean =>
+  api.hosts.length > 0 || http.public_url !== "";
+
+/**
+ * True for host names (lower case, without a port) that the server itself uses: a tenant must not be able to serve
+ * content there. These are the names in the settings, the machine's name, addresses, and names without a dot such as
+ * localhost.
+ */
+export function createOwnHosts(
+  { api, http, smtp, email, stream, workers, r2 }: HostSettings,
+  machineName: string = hostname(),
+) {
   const names = new Set(
     [
       ...api.hosts,
       URL.parse(http.public_url)?.hostname ?? "",
+      machineName,
       smtp.name,
       stream.upload_host,
       ...email.mx,
@@ -31,6 +45,8 @@ export function createOwnHosts({ api, http, smtp, email, stream, workers, r2 }: 
   const publicSuffix = `.${hostOf(r2.public_domain)}`;
   return (host: string): boolean =>
     names.has(host) ||
+    isIP(host.replace(/^\[|\]$/g, "")) !== 0 ||
+    (host !== "" && !host.includes(".")) ||
     (parentSuffixes.some((parent) => host.endsWith(parent)) && (publicSuffix === "." || !host.endsWith(publicSuffix)));
 }
 

@@ -6,7 +6,7 @@ import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createWorkers, type Bindings, type WorkerRuntime, type Workers } from "../workers/index.ts";
 import { createZones, ZONE_DELETED, type Zones } from "../zones/index.ts";
-import { createOwnHosts } from "./own-hosts.ts";
+import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
 import { createRoutingZones, publicHostOf } from "./routing-zones.ts";
 
 /** The modules behind the API, regardless of this process's roles. */
@@ -40,6 +40,7 @@ const r2HttpOptions = (settings: Settings) => ({
   clientIp: createClientAddress(settings.http.trusted_proxies).ip,
   isOwnHost: createOwnHosts(settings),
   failureLimit: settings.api.rate_limit,
+  hasApiHost: hasApiHost(settings),
 });
 
 export function composePlatform(

@@ -6,7 +6,7 @@ import type { Settings } from "../kernel/settings.ts";
 import { confinementFindings, confinementText } from "./confinement.ts";
 import { createDoctor } from "./doctor/doctor.ts";
 import { frontPageRows } from "./front-page.ts";
-import { createOwnHosts } from "./own-hosts.ts";
+import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeModules } from "./serve-modules.ts";
@@ -85,7 +85,8 @@ export function createServeHttp(
       videoDomain: settings.stream.delivery_domain,
       uploadHost: settings.stream.upload_host,
       platformHosts: settings.api.hosts,
-      publicUrl: settings.http.public_url,
+      isOwnHost,
+      hasApiHost: hasApiHost(settings),
       byPath: settings.workers.by_path,
     },
     pages,

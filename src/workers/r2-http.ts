@@ -17,6 +17,8 @@ export interface R2HttpHandlerOptions {
   isOwnHost(host: string): boolean;
   /** Failed authentication attempts allowed per client network in five minutes; 0: no limit. */
   failureLimit: number;
+  /** Whether the hosts of the API are known; otherwise any host may be one, and no custom domain applies. */
+  hasApiHost: boolean;
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -32,7 +34,7 @@ export interface R2HttpHandlers {
 const S3_PREFIX = "/s3/";
 
 export function createR2HttpHandlers(
-  { s3Domain, publicDomain, clientIp, isOwnHost, failureLimit }: R2HttpHandlerOptions,
+  { s3Domain, publicDomain, clientIp, isOwnHost, failureLimit, hasApiHost }: R2HttpHandlerOptions,
   {
     r2,
     accounts,
@@ -50,7 +52,13 @@ export function createR2HttpHandlers(
   const endpoints = { domain: s3Domain.toLowerCase(), prefix: S3_PREFIX, accountInPath: true };
   const failures = createFailureWindows({ failures: failureLimit, seconds: RATE_WINDOW_SECONDS }, clock);
   const s3 = createS3HttpHandler({ ...r2, findKey, endpoints, failures, clientIp, clock, ids, log });
-  const publicBuckets = createPublicBuckets({ ...r2, owners, domain: publicDomain.toLowerCase(), log });
+  const publicBuckets = createPublicBuckets({
+    ...r2,
+    owners,
+    hasCustomDomains: hasApiHost,
+    domain: publicDomain.toLowerCase(),
+    log,
+  });
   return {
     prefixes: { [S3_PREFIX]: s3.handle },
     handlerFor(host) {

@@ -147,6 +147,7 @@ export function createWorkers(
     zoneDeletedTopic: zoneDeleted,
     hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
     schemeOf,
+    hasApiHost: r2Http.hasApiHost,
     ids,
     log,
   });

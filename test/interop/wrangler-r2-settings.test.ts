@@ -23,7 +23,8 @@ describe("wrangler r2 bucket settings", () => {
   let wrangler: Wrangler;
   let client: ReturnType<typeof s3Client>;
   before(async () => {
-    platform = await startPlatform(scope);
+    // Without it, custom domains do not apply.
+    platform = await startPlatform(scope, { REELPOST_HTTP_PUBLIC_URL: "https://www.platform.example" });
     wrangler = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({
         name: "listener",

@@ -4,7 +4,9 @@ import { createServer, type AddressInfo } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { makeSelfSigned } from "../../certificates/index.ts";
 import { systemClock } from "../../kernel/index.ts";
+import { settingsSchema } from "../../kernel/settings.ts";
 import { LookupError, type Lookups } from "../../zones/index.ts";
+import { apiHostFindings } from "./api-hosts.ts";
 import { allOf } from "./finding.ts";
 import { certificateOf, mailHostOf, reverseName, sendersOf } from "./hosts.ts";
 import { pauseFindings } from "./pauses.ts";
@@ -52,6 +54,15 @@ describe("the doctor", () => {
       "warning delivery to the smart host: paused until 2026-01-05T12:00:00.000Z: connection refused",
     ]);
     assert.equal(pauseFindings(Array.from({ length: 50 }, (_, n) => pause(`d${n}.example`))).length, 10);
+  });
+
+  test("warns if the hosts of the API are unknown", () => {
+    const ask = (settings: object) => brief(apiHostFindings(settingsSchema.parse(settings)));
+    assert.deepEqual(ask({}), ["warning host names of the API: any"]);
+    assert.deepEqual(ask({ api: { hosts: ["api.example.com"] } }), ["ok host names of the API: api.example.com"]);
+    assert.deepEqual(ask({ http: { public_url: "https://api.example.com" } }), [
+      "ok host names of the API: https://api.example.com",
+    ]);
   });
 
   test("delegation: to our servers, partly, to other servers, missing, private", async () => {

@@ -5,6 +5,7 @@ import { createStsFetch, type Mail } from "../../mail/index.ts";
 import { isAbsence, type Dns, type Zone } from "../../zones/index.ts";
 import { allOf, fine, type Finding } from "./finding.ts";
 import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
+import { apiHostFindings } from "./api-hosts.ts";
 import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
@@ -38,13 +39,14 @@ const STS_MS = 5000;
  */
 export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) => Promise<Finding[]> {
   const {
-    settings: { dns: dnsSettings, email, outbound },
+    settings,
     mail: { routing, queue, records },
     dns: { lookups, publicLookups, watch, pusher, isManual },
     tls,
     clock,
     mailPort = 25,
   } = parts;
+  const { dns: dnsSettings, email, outbound } = settings;
   const hosts = [...new Set(email.mx.map((host) => host.toLowerCase().replace(/\.$/, "")))];
   const domain = email.forward_domain.toLowerCase();
 
@@ -124,7 +126,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   }
 
   async function webOf(): Promise<Finding[]> {
-    if (!parts.settings.tls.https) return [];
+    if (!settings.tls.https) return [];
     const addresses = await lookups
       .resolve4(hosts[0]!)
       .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
@@ -132,7 +134,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   }
 
   async function submissionOf(): Promise<Finding[]> {
-    if (!parts.settings.submission.enabled) return [];
+    if (!settings.submission.enabled) return [];
     const addresses = await lookups
       .resolve4(hosts[0]!)
       .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
@@ -188,6 +190,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
       "paused deliveries": async () => pauseFindings(await queue.pausesOf(zone.account)),
       confinement: parts.confinement,
+      "host names": async () => apiHostFindings(settings),
       delivery: async () =>
         outbound.deliver === "files"
           ? [

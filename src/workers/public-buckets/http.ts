@@ -14,6 +14,8 @@ interface PublicBucketsDeps {
   buckets: Pick<R2Buckets, "get" | "head">;
   settings: Pick<BucketSettingsStore, "get" | "findBucketByDomain">;
   owners: Pick<HostOwners, "find">;
+  /** Whether buckets are also public on their custom domains, in addition to their managed hosts. */
+  hasCustomDomains: boolean;
   /** Parent domain of the managed hosts, `pub-<bucket id>.<domain>`. If empty, buckets have no managed host. */
   domain: string;
   log: Log;
@@ -32,7 +34,14 @@ interface PublicBuckets {
 export const managedHost = (bucketId: string, domain: string): string => `pub-${bucketId}.${domain}`;
 
 /** Serves the objects of public buckets without authentication: only reads of single objects, no lists. */
-export function createPublicBuckets({ buckets, settings, owners, domain, log }: PublicBucketsDeps): PublicBuckets {
+export function createPublicBuckets({
+  buckets,
+  settings,
+  owners,
+  hasCustomDomains,
+  domain,
+  log,
+}: PublicBucketsDeps): PublicBuckets {
   const managedHostHandler =
     (bucket: string): Handler =>
     async (request, response) => {
@@ -109,6 +118,7 @@ export function createPublicBuckets({ buckets, settings, owners, domain, log }: 
     handlerFor(host) {
       const id = domain === "" ? undefined : managedBucketId(host, domain);
       if (id !== undefined) return managedHostHandler(id);
+      if (!hasCustomDomains) return undefined;
       const bucket = settings.findBucketByDomain(host);
       return bucket instanceof Promise ? bucket.then((found) => handlerOf(host, found)) : handlerOf(host, bucket);
     },

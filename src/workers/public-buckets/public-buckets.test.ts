@@ -11,7 +11,7 @@ import { createR2Service, r2Migrations } from "../bindings/r2/index.ts";
 import { bucketSettingsMigrations, createBucketSettings } from "../bucket-settings/index.ts";
 import { createPublicBuckets, managedHost } from "./http.ts";
 
-async function start(t: TestContext) {
+async function start(t: TestContext, { hasCustomDomains = true } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "public-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...r2Migrations, ...bucketSettingsMigrations]);
@@ -24,6 +24,7 @@ async function start(t: TestContext) {
     buckets,
     settings,
     owners: { find: async (owned) => owners.get(owned) },
+    hasCustomDomains,
     domain: "public.test",
     log: silentLog,
   });
@@ -157,4 +158,21 @@ test("a custom domain serves the bucket only while its account owns the host", a
   // The zone was deleted and now belongs to another account.
   owners.set("files.example.com", "another");
   assert.equal(await status(), 421);
+});
+
+test("without known hosts of the API, a bucket is public on its managed host only", async (t) => {
+  const { settings, ref, owners, visit, host } = await start(t, { hasCustomDomains: false });
+  await settings.setManagedHost(ref, true);
+  await settings.addDomain({
+    domain: "api.example.com",
+    bucket: ref.id,
+    account: ref.account,
+    zone: "z",
+    enabled: true,
+    minTls: "1.0",
+    ciphers: [],
+  });
+  owners.set("api.example.com", ref.account);
+  assert.equal((await visit("api.example.com", "/a/b%20c.txt")).status, 421);
+  assert.equal((await visit(host, "/a/b%20c.txt")).status, 200);
 });

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { describe, test, type TestContext } from "node:test";
 import { assert as check, constantFrom, property, tuple } from "fast-check";
 import type { TestEngine } from "../../../test/support/databases.ts";
-import { randomIds, silentLog, type UserError } from "../../kernel/index.ts";
+import { randomIds, silentLog, type Log, type UserError } from "../../kernel/index.ts";
 import { createLocalEvents, type Db } from "../../store/index.ts";
 import { createWorkerRouting, routingMigrations, type RoutingZone } from "./index.ts";
 
@@ -36,7 +36,9 @@ export function routingConformance(engine: TestEngine): void {
       [...zones.values()]
         .filter(({ name }) => host === name || host.endsWith(`.${name}`))
         .sort((a, b) => b.name.length - a.name.length)[0];
-    const open = (onDb: Db) => {
+    const warnings: unknown[][] = [];
+    const log: Log = { ...silentLog, warn: (...words: unknown[]) => void warnings.push(words) };
+    const open = (onDb: Db, hasApiHost = true) => {
       const routing = createWorkerRouting({
         db: onDb,
         events,
@@ -53,8 +55,9 @@ export function routingConformance(engine: TestEngine): void {
         zoneDeletedTopic: "zone-deleted",
         hasScript: async (_account, name) => name !== "absent",
         schemeOf: ({ headers }) => (headers["x-forwarded-proto"] === "https" ? "https" : "http"),
+        hasApiHost,
         ids: randomIds,
-        log: silentLog,
+        log,
       });
       t.after(() => routing.close());
       return routing;
@@ -75,7 +78,8 @@ export function routingConformance(engine: TestEngine): void {
       published,
       conflicting,
       breakDns: (value: boolean) => void (isBroken = value),
-      another: async () => open(await openAnother()),
+      another: async (hasApiHost?: boolean) => open(await openAnother(), hasApiHost),
+      warnings,
     };
   }
 
@@ -170,6 +174,20 @@ export function routingConformance(engine: TestEngine): void {
       while ((await routes.list("z1")).length > 0 || (await domains.list(A)).length > 0)
         await new Promise((resolve) => void setImmediate(resolve));
       assert.equal(at("http://example.com/"), undefined);
+    });
+
+    test("do not apply while the hosts of the API are unknown, with one warning", async (t) => {
+      const { routes, domains, at, another, warnings } = await start(t);
+      const unconfigured = await another(false);
+      await unconfigured.load();
+      assert.deepEqual(warnings, []);
+      await routes.create("z1", { pattern: "api.example.com/*", script: "one" });
+      await domains.attach(A, "one", { hostname: "www.example.com" });
+      await unconfigured.load();
+      await unconfigured.load();
+      assert.equal(warnings.length, 1);
+      for (const host of ["api.example.com", "www.example.com"])
+        assert.deepEqual([at(`http://${host}/`), at(`http://${host}/`, unconfigured)], ["one", undefined], host);
     });
 
     test("are deleted at start if their zone no longer exists", async (t) => {

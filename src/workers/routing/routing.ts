@@ -23,6 +23,8 @@ interface RoutingDeps {
   zoneDeletedTopic: string;
   hasScript(account: string, script: string): Promise<boolean>;
   schemeOf(request: IncomingMessage): "http" | "https";
+  /** False if no route applies, because the hosts of the API are unknown: logs a warning if there are routes. */
+  hasApiHost: boolean;
   ids: Ids;
   log: Log;
 }
@@ -45,6 +47,7 @@ export function createWorkerRouting({
   zoneDeletedTopic,
   hasScript,
   schemeOf,
+  hasApiHost,
   ids,
   log,
 }: RoutingDeps): WorkerRouting {
@@ -70,7 +73,16 @@ export function createWorkerRouting({
         .map(({ hostname, account_id: account, script }) => [hostname, { account, script }]),
     );
     hasNoRules = rows.length === 0 && domains.size === 0;
+    if (!hasApiHost && !hasNoRules) warnOnce();
   });
+  let hasWarned = false;
+  function warnOnce() {
+    if (hasWarned) return;
+    hasWarned = true;
+    log.warn(
+      "workers: routes and custom domains ignored, because any host may be the API's. Set api.hosts or http.public_url",
+    );
+  }
   const warn = (err: unknown) => log.warn({ err }, `workers: failed to read routes, will retry: ${messageOf(err)}`);
 
   /** The worker for a request to a host of the account. */
@@ -124,7 +136,7 @@ export function createWorkerRouting({
     routes: createRoutes({ ...shared, table: routeTable }),
     domains: domainStore,
     match(request) {
-      if (hasNoRules) return undefined;
+      if (hasNoRules || !hasApiHost) return undefined;
       const host = hostOf((request.headers.host ?? "").replace(/:\d+$/, ""));
       if (host === undefined) return undefined;
       const location = { scheme: schemeOf(request), host, url: urlOf(request) };

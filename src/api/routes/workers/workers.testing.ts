@@ -111,6 +111,7 @@ export async function startWorkersApi(
     zoneDeletedTopic: "zone-deleted",
     hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
     schemeOf: () => "http",
+    hasApiHost: true,
     ids: randomIds,
     log: silentLog,
   });

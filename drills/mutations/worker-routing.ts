@@ -44,6 +44,18 @@ export const mutations: Mutation[] = [
     test: "src/workers/routing/routing.test.ts",
   },
   {
+    file: "src/workers/routing/domains.ts",
+    from: 'for (const zone of zonesOfRows(changedRows)) checkAccess(zone, "domains");',
+    to: "",
+    test: "src/workers/routing/routing.test.ts",
+  },
+  {
+    file: "src/workers/routing/domains.ts",
+    from: 'for (const zone of zonesOfRows(conflictingRows)) checkAccess(zone, "records");',
+    to: "",
+    test: "src/workers/routing/routing.test.ts",
+  },
+  {
     file: "src/workers/public-buckets/http.ts",
     from: "(account === bucket.account ? handler : undefined)",
     to: "(account === undefined ? undefined : handler)",

@@ -3,7 +3,7 @@ import type { DomainsTable } from "./domains-table.ts";
 import { routingErrors } from "./errors.ts";
 import { routingLimits } from "./limits.ts";
 import { hostOf } from "./pattern.ts";
-import type { Domain, Domains, RoutingZone, RoutingZones, WantedDomain } from "./port.ts";
+import type { CheckDomainAccess, Domain, Domains, RoutingZone, RoutingZones, WantedDomain } from "./port.ts";
 import type { DomainRow } from "./schema.ts";
 import { zoneFor } from "./zone-lookup.ts";
 
@@ -22,6 +22,14 @@ interface PlannedDomain {
   /** The existing row for the host name. */
   existingRow: DomainRow | undefined;
 }
+
+interface ChangeOptions {
+  /** Whether to take over domains of other workers, and to replace other DNS records. */
+  override: { origins: boolean; records: boolean };
+  checkAccess: CheckDomainAccess;
+}
+
+const KEEP_RECORDS = { origins: true, records: false };
 
 interface DomainStore extends Domains {
   /** Detaches all domains of a deleted worker. */
@@ -87,11 +95,14 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
     return zonesFound.filter((zone) => zone !== undefined);
   }
 
-  /** Throws domainTaken, recordsExist, tooManyRoutes. */
+  /** Throws domainTaken, recordsExist, tooManyRoutes, and the errors of `checkAccess`. */
   async function checkPlan(
     plannedDomains: readonly PlannedDomain[],
-    override: { origins: boolean; records: boolean },
+    removed: readonly DomainRow[],
+    { override, checkAccess }: ChangeOptions,
   ): Promise<void> {
+    const changedRows = [...plannedDomains.filter(isChanged).map(({ row }) => row), ...removed];
+    for (const zone of zonesOfRows(changedRows)) checkAccess(zone, "domains");
     // Workers of different accounts can have the same name.
     const isOther = ({ existingRow, row }: PlannedDomain) =>
       existingRow !== undefined && existingRow.account_id !== row.account_id;
@@ -104,8 +115,10 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
         hostname: takenDomain.row.hostname,
         owner: isOther(takenDomain) ? "another account" : `the Worker ${takenDomain.existingRow!.script}`,
       });
-    const [conflict] = override.records ? [] : await findConflicts(plannedDomains);
-    if (conflict !== undefined) throw routingErrors.recordsExist({ hostname: conflict.hostname });
+    const conflictingRows = await findConflicts(plannedDomains);
+    const [conflict] = conflictingRows;
+    if (conflict !== undefined && !override.records) throw routingErrors.recordsExist({ hostname: conflict.hostname });
+    for (const zone of zonesOfRows(conflictingRows)) checkAccess(zone, "records");
     await checkLimits(plannedDomains);
   }
 
@@ -113,9 +126,9 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
   async function applyPlan(
     plannedDomains: readonly PlannedDomain[],
     removed: readonly DomainRow[],
-    override: { origins: boolean; records: boolean },
+    options: ChangeOptions,
   ): Promise<void> {
-    await checkPlan(plannedDomains, override);
+    await checkPlan(plannedDomains, removed, options);
     const rows = plannedDomains.map(({ row }) => row);
     const previousRows = [...plannedDomains.flatMap(({ existingRow }) => existingRow ?? []), ...removed];
     const addedIds = plannedDomains.filter(({ existingRow }) => existingRow === undefined).map(({ row }) => row.id);
@@ -128,7 +141,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
       throw routingErrors.domainTaken({ hostname: rows[0]!.hostname, owner: "another Worker" });
     const changedZones = await findZones([...rows, ...previousRows]);
     try {
-      for (const zone of changedZones) await publish(zone, override.records);
+      for (const zone of changedZones) await publish(zone, options.override.records);
     } catch (err) {
       await table.change(previousRows, addedIds);
       for (const zone of changedZones) await publish(zone, false).catch(() => {});
@@ -165,14 +178,14 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
   return {
     list: async (account, filter = {}) => (await table.list(account, filter)).map(domainOf),
     get: async (account, id) => domainOf(await needDomain(account, id)),
-    async attach(account, script, domain) {
+    async attach(account, script, domain, checkAccess) {
       const plannedDomains = await planDomains(account, script, [domain]);
       await checkScript(account, script);
-      await applyPlan(plannedDomains, [], { origins: true, records: false });
+      await applyPlan(plannedDomains, [], { override: KEEP_RECORDS, checkAccess });
       return domainOf(plannedDomains[0]!.row);
     },
-    async detach(account, id) {
-      await applyPlan([], [await needDomain(account, id)], { origins: true, records: false });
+    async detach(account, id, checkAccess) {
+      await applyPlan([], [await needDomain(account, id)], { override: KEEP_RECORDS, checkAccess });
     },
     async plan(account, script, domains) {
       const plannedDomains = await planDomains(account, script, domains);
@@ -185,17 +198,22 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
         conflicting: (await findConflicts(plannedDomains)).map(domainOf),
       };
     },
-    async replace(account, script, domains, override) {
+    async replace(account, script, domains, override, checkAccess) {
       const plannedDomains = await planDomains(account, script, domains);
       await checkScript(account, script);
-      await applyPlan(plannedDomains, await findRemovedDomains(account, script, plannedDomains), override);
+      const removed = await findRemovedDomains(account, script, plannedDomains);
+      await applyPlan(plannedDomains, removed, { override, checkAccess });
       return (await table.list(account, { script })).map(domainOf);
     },
-    validate: async (account, script, domains, override) =>
-      checkPlan(await planDomains(account, script, domains), override),
+    async validate(account, script, domains, override, checkAccess) {
+      const plannedDomains = await planDomains(account, script, domains);
+      const removed = await findRemovedDomains(account, script, plannedDomains);
+      await checkPlan(plannedDomains, removed, { override, checkAccess });
+    },
     async removeScript(account, script) {
       const rows = await table.list(account, { script });
-      if (rows.length > 0) await applyPlan([], rows, { origins: true, records: false });
+      // Access to the worker suffices to delete it with its domains.
+      if (rows.length > 0) await applyPlan([], rows, { override: KEEP_RECORDS, checkAccess() {} });
     },
     async hostnames(limit) {
       const rows = await table.all(routingLimits.perServer);
@@ -222,6 +240,15 @@ function groupByZone(plannedDomains: readonly PlannedDomain[]): Map<RoutingZone,
   const zones = new Map(plannedDomains.map(({ zone }) => [zone.id, zone]));
   return new Map([...zones.values()].map((zone) => [zone, plannedDomains.filter((each) => each.zone.id === zone.id)]));
 }
+
+const zonesOfRows = (rows: readonly DomainRow[]): RoutingZone[] => [
+  ...new Map(
+    rows.map((row) => [row.zone_id, { id: row.zone_id, account: row.account_id, name: row.zone_name }]),
+  ).values(),
+];
+
+const isChanged = ({ existingRow, row }: PlannedDomain) =>
+  existingRow === undefined || existingRow.zone_id !== row.zone_id || isModified(existingRow, row);
 
 const isModified = (previousRow: DomainRow, nextRow: DomainRow) =>
   previousRow.script !== nextRow.script ||

@@ -1,5 +1,6 @@
 export { createHostOwners, type HostOwners } from "./host-owners.ts";
 export type {
+  CheckDomainAccess,
   Domain as WorkerDomain,
   Route as WorkerRoute,
   RoutingZone,

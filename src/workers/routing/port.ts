@@ -39,7 +39,8 @@ export interface Routes {
   /** Throws routeMissing. */
   delete(zone: string, id: string): Promise<void>;
   /**
-   * The zones of these patterns, in order. Throws badPattern, outsideZone, zoneMissing, othersZone, and routeExists for
+   * The zones in which replace() needs access to routes: those of the patterns, and those of the routes that it would
+   * delete. Throws badPattern, outsideZone, zoneMissing, othersZone, and routeExists for
    * a pattern of another worker.
    */
   plan(account: string, script: string, patterns: readonly WantedRoute[]): Promise<RoutingZone[]>;
@@ -69,9 +70,9 @@ export interface Domains {
   /** Throws domainMissing. */
   get(account: string, id: string): Promise<Domain>;
   /** Attaches a domain. If it belongs to another worker of the account, it is moved. Throws the errors of replace(). */
-  attach(account: string, script: string, domain: WantedDomain): Promise<Domain>;
+  attach(account: string, script: string, domain: WantedDomain, checkAccess: CheckDomainAccess): Promise<Domain>;
   /** Throws domainMissing. */
-  detach(account: string, id: string): Promise<void>;
+  detach(account: string, id: string, checkAccess: CheckDomainAccess): Promise<void>;
   /**
    * Returns the effect that replace() would have, without changing anything. Throws badHostname, zoneMissing,
    * othersZone.
@@ -86,6 +87,7 @@ export interface Domains {
     script: string,
     domains: readonly WantedDomain[],
     override: { origins: boolean; records: boolean },
+    checkAccess: CheckDomainAccess,
   ): Promise<Domain[]>;
   /** Throws the errors of replace() without changing anything. The worker need not exist. */
   validate(
@@ -93,10 +95,18 @@ export interface Domains {
     script: string,
     domains: readonly WantedDomain[],
     override: { origins: boolean; records: boolean },
+    checkAccess: CheckDomainAccess,
   ): Promise<void>;
   /** The host names of the enabled domains on the server, which need certificates: sorted, and at most `limit`. */
   hostnames(limit: number): Promise<string[]>;
 }
+
+/**
+ * Throws if the caller may not change `what` in the zone: `domains` are custom domains, with the DNS records that belong
+ * to them; `records` are other DNS records, which a domain replaces. Called before the change, for each zone in which
+ * something changes.
+ */
+export type CheckDomainAccess = (zone: RoutingZone, what: "domains" | "records") => void;
 
 export type DomainFilter = Partial<Record<"hostname" | "script" | "zone" | "zoneName", string | undefined>>;
 

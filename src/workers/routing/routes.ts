@@ -105,7 +105,14 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
       if (!(await table.delete(zone, id))) throw routingErrors.routeMissing({ route: id, zone });
       await onChange();
     },
-    plan: async (...args) => (await planRoutes(...args)).map(({ zone }) => zone),
+    async plan(account, script, patterns) {
+      const plannedRoutes = await planRoutes(account, script, patterns);
+      const keys = new Set(plannedRoutes.map(({ row }) => keyOf(row)));
+      const removedRows = (await table.listByScript(account, script)).filter((row) => !keys.has(keyOf(row)));
+      const removedIn = new Set(removedRows.map(({ zone_id }) => zone_id));
+      const zonesOfRemoved = await Promise.all([...removedIn].map((id) => zones.find(id)));
+      return [...plannedRoutes.map(({ zone }) => zone), ...zonesOfRemoved.filter((zone) => zone !== undefined)];
+    },
     async replace(account, script, patterns) {
       const plannedRoutes = await planRoutes(account, script, patterns);
       await checkScript(account, script);
@@ -119,6 +126,8 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
 
 const routeExistsError = ({ pattern, script }: RouteRow) =>
   routingErrors.routeExists({ pattern, owner: script === null ? "no Worker" : `the Worker ${script}` });
+
+const keyOf = ({ zone_id, pattern_key }: RouteRow) => `${zone_id} ${pattern_key}`;
 
 const routeOf = ({ id, account_id, zone_id, pattern, script }: RouteRow): Route => ({
   id,

@@ -5,7 +5,13 @@ import { assert as check, constantFrom, property, tuple } from "fast-check";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { randomIds, silentLog, type Log, type UserError } from "../../kernel/index.ts";
 import { createLocalEvents, type Db } from "../../store/index.ts";
-import { createWorkerRouting, routingMigrations, type RoutingZone } from "./index.ts";
+import {
+  createWorkerRouting,
+  routingMigrations,
+  type CheckDomainAccess,
+  type RoutingZone,
+  type WantedDomain,
+} from "./index.ts";
 
 const A = "a".repeat(32);
 const B = "b".repeat(32);
@@ -70,8 +76,31 @@ export function routingConformance(engine: TestEngine): void {
       assert.ok(!(ref instanceof Promise));
       return ref?.script;
     };
+    const { attach, detach, replace, validate, ...domains } = routing.domains;
+    const anyone = () => {};
     return {
       ...routing,
+      /** As a caller who may change everything, by default. */
+      domains: {
+        ...domains,
+        attach: (account: string, script: string, domain: WantedDomain, check: CheckDomainAccess = anyone) =>
+          attach(account, script, domain, check),
+        detach: (account: string, id: string, check: CheckDomainAccess = anyone) => detach(account, id, check),
+        replace: (
+          account: string,
+          script: string,
+          wanted: readonly WantedDomain[],
+          override: { origins: boolean; records: boolean },
+          check: CheckDomainAccess = anyone,
+        ) => replace(account, script, wanted, override, check),
+        validate: (
+          account: string,
+          script: string,
+          wanted: readonly WantedDomain[],
+          override: { origins: boolean; records: boolean },
+          check: CheckDomainAccess = anyone,
+        ) => validate(account, script, wanted, override, check),
+      },
       at: scriptAt,
       zones,
       events,
@@ -370,6 +399,46 @@ export function routingConformance(engine: TestEngine): void {
       assert.deepEqual(await domains.hostnames(10), ["c.example.com", "two.example.com", "used.example.com"]);
       assert.deepEqual([...published.get("z1")!].sort(), await domains.hostnames(10));
       assert.deepEqual(published.get("z2"), []);
+    });
+
+    test("are changed only with access to each zone in which something changes", async (t) => {
+      const { domains, conflicting } = await start(t);
+      const { id } = await domains.attach(A, "one", { hostname: "a.example.com" });
+      let asked: string[] = [];
+      const record: CheckDomainAccess = ({ id: zone, account }, what) => {
+        assert.equal(account, A);
+        asked.push(`${zone} ${what}`);
+      };
+      const refuse: CheckDomainAccess = () => {
+        throw new Error("no access");
+      };
+      const askedBy = async (change: Promise<unknown>) => {
+        asked = [];
+        await change;
+        return asked.toSorted();
+      };
+      const keep = { origins: false, records: false };
+      const override = { origins: true, records: true };
+      const a = { hostname: "a.example.com" };
+      const sub = { hostname: "b.sub.example.com" };
+      assert.deepEqual(await askedBy(domains.replace(A, "one", [a], keep, record)), []);
+      assert.deepEqual(await askedBy(domains.validate(A, "one", [sub], keep, record)), ["z1 domains", "z2 domains"]);
+      assert.deepEqual(await askedBy(domains.replace(A, "one", [a, sub], keep, record)), ["z2 domains"]);
+      conflicting.add("b.sub.example.com");
+      assert.deepEqual(await askedBy(domains.replace(A, "one", [a, sub], override, record)), ["z2 records"]);
+      assert.deepEqual(await askedBy(domains.attach(A, "two", a, record)), ["z1 domains"]);
+      const before = await domains.list(A);
+      for (const change of [
+        () => domains.attach(A, "one", a, refuse),
+        () => domains.attach(A, "one", { hostname: "new.example.com" }, refuse),
+        () => domains.detach(A, id, refuse),
+        () => domains.replace(A, "one", [], keep, refuse),
+        () => domains.replace(A, "one", [sub], override, refuse),
+        () => domains.validate(A, "one", [a], override, refuse),
+      ])
+        await assert.rejects(change(), /no access/);
+      assert.deepEqual(await domains.list(A), before);
+      assert.deepEqual(await askedBy(domains.detach(A, id, record)), ["z1 domains"]);
     });
 
     test("belong to the account that owns the zone", async (t) => {

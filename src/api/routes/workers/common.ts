@@ -1,5 +1,6 @@
 import type {
   AssetUploads,
+  CheckDomainAccess,
   ObjectNamespaces,
   Script,
   Scripts,
@@ -8,6 +9,8 @@ import type {
 } from "../../../workers/index.ts";
 import { workerErrors } from "../../../workers/index.ts";
 import type { PageRequest, Page } from "../../../kernel/index.ts";
+import { apiErrors } from "../../errors.ts";
+import type { Call } from "../../operation.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 export interface WorkerRoutesDeps {
@@ -61,6 +64,18 @@ export async function needVersion(scripts: Scripts, account: string, name: strin
   if (version === undefined) throw workerErrors.versionMissing({ version: id, script: name });
   return version;
 }
+
+/**
+ * A custom domain changes the DNS records and the requests of a host, so it needs the zone permission of routes, and to
+ * replace other records that of DNS. Throws notAllowed.
+ */
+export const domainAccessOf =
+  ({ caller }: Pick<Call, "caller">): CheckDomainAccess =>
+  ({ id, account }, what) => {
+    const permission = what === "domains" ? "Workers Routes Write" : "DNS Write";
+    if (!caller.allows(permission, { zone: id, account }))
+      throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
+  };
 
 /** One page of a complete list. */
 export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({

@@ -2,7 +2,17 @@ import { z } from "@hono/zod-openapi";
 import type { WantedDomain, WorkerDomain } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { isOn, accountAndScript, pageOf, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  isOn,
+  accountAndScript,
+  domainAccessOf,
+  pageOf,
+  reading,
+  SCRIPT,
+  WORKERS,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 
 const DOMAINS_PATH = `${WORKERS}/domains`;
 const RECORDS_PATH = `${DOMAINS_PATH}/records`;
@@ -115,8 +125,11 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       body: origin.extend({ service: z.string(), environment: environment.nullable() }),
       result: domainShape,
     },
-    async ({ params, body: { service, ...originFields } }) =>
-      answer(shownDomain(await domains.attach(params.account_id!, service, toDomainRequest(originFields)))),
+    async (call) => {
+      const { service, ...originFields } = call.body;
+      const domain = toDomainRequest(originFields);
+      return answer(shownDomain(await domains.attach(call.params.account_id!, service, domain, domainAccessOf(call))));
+    },
   ),
   route(
     {
@@ -127,8 +140,8 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       summary: "Detach from Domain",
       result: z.null(),
     },
-    async ({ params }) => {
-      await domains.detach(params.account_id!, params.domain_id!);
+    async (call) => {
+      await domains.detach(call.params.account_id!, call.params.domain_id!, domainAccessOf(call));
       return answer(null);
     },
   ),
@@ -175,17 +188,21 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       }),
       result: z.array(domainShape),
     },
-    async ({ params, query, body }) => {
+    async (call) => {
+      const { params, query, body } = call;
       const override = {
         origins: body.override_existing_origin === true,
         records: body.override_existing_dns_record === true,
       };
+      const checkAccess = domainAccessOf(call);
       const requestedDomains = body.origins.map(toDomainRequest);
       if (!isOn(query.validate))
         return answer(
-          (await domains.replace(...accountAndScript(params), requestedDomains, override)).map(shownDomain),
+          (await domains.replace(...accountAndScript(params), requestedDomains, override, checkAccess)).map(
+            shownDomain,
+          ),
         );
-      await domains.validate(...accountAndScript(params), requestedDomains, override);
+      await domains.validate(...accountAndScript(params), requestedDomains, override, checkAccess);
       return answer([]);
     },
   ),

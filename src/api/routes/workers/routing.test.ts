@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, test, type TestContext } from "node:test";
+import type { Caller, Permission } from "../../../accounts/index.ts";
+import { unrestrictedCaller } from "../../api.testing.ts";
 import { formOf, metadataOf, startWorkersApi, WORKERS, ZONE } from "./workers.testing.ts";
 
 const ROUTES = `/zones/${ZONE.id}/workers/routes`;
@@ -111,5 +113,53 @@ describe("custom domains", () => {
     const fullOverride = { ...takeover, override_existing_dns_record: true };
     assert.deepEqual(await ok("put", records, { query, body: fullOverride }), []);
     assert.deepEqual(names(await ok("put", records, { body: fullOverride })), names(origins));
+  });
+});
+
+describe("permissions", () => {
+  async function start(t: TestContext) {
+    const denied = new Set<string>();
+    const caller: Caller = { ...unrestrictedCaller, allows: (permission) => !denied.has(permission) };
+    const api = await startWorkersApi(t, { caller });
+    await api.ok("put", SCRIPT, { body: formOf(metadataOf()) });
+    return { ...api, deny: (...permissions: Permission[]) => permissions.forEach((each) => denied.add(each)), denied };
+  }
+
+  test("custom domains need access to the routes of the zone, and to its DNS to replace records", async (t) => {
+    const { ok, refused, deny, denied } = await start(t);
+    const attach = (hostname: string) => ({ body: { hostname, service: "hello" } });
+    const { id } = await ok("put", `${WORKERS}/domains`, attach("app.example.com"));
+    const records = `${SCRIPT}/domains/records`;
+    const replacement = (...hostnames: string[]) => ({
+      body: { origins: hostnames.map((hostname) => ({ hostname })), override_existing_dns_record: true },
+    });
+    deny("Workers Routes Write");
+    for (const [method, path, request] of [
+      ["put", `${WORKERS}/domains`, attach("new.example.com")],
+      ["delete", `${WORKERS}/domains/${id}`, {}],
+      ["put", records, replacement("app.example.com", "new.example.com")],
+      ["put", records, replacement()],
+      ["put", records, { ...replacement("new.example.com"), query: { validate: "true" } }],
+    ] as const)
+      assert.deepEqual((await refused(method, path, request)).slice(0, 2), [403, 9109], `${method} ${path}`);
+    // Nothing changes.
+    await ok("put", records, replacement("app.example.com"));
+    denied.clear();
+    deny("DNS Write");
+    await ok("put", records, replacement("app.example.com", "new.example.com"));
+    const takeover = replacement("app.example.com", "new.example.com", "used.example.com");
+    assert.deepEqual((await refused("put", records, takeover)).slice(0, 2), [403, 9109]);
+    denied.clear();
+    await ok("put", records, takeover);
+    deny("Workers Routes Write", "DNS Write");
+    await ok("delete", SCRIPT);
+  });
+
+  test("replacing the routes of a worker needs access to the zones of the routes that it deletes", async (t) => {
+    const { ok, refused, deny } = await start(t);
+    const [route] = await ok("put", `${SCRIPT}/routes`, { body: [{ pattern: "example.com/a/*" }] });
+    deny("Workers Routes Write");
+    assert.deepEqual((await refused("put", `${SCRIPT}/routes`, { body: [] })).slice(0, 2), [401, 10000]);
+    assert.deepEqual(await ok("get", `${SCRIPT}/routes`), [route]);
   });
 });

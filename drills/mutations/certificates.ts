@@ -25,4 +25,22 @@ export const mutations: Mutation[] = [
     to: "Math.min(failures, 10)",
     test: "src/certificates/renewal.test.ts",
   },
+  {
+    file: "src/certificates/fair-share.ts",
+    from: "for (const { issued } of queues) select(issued[turn]);",
+    to: "",
+    test: "src/certificates/fair-share.test.ts",
+  },
+  {
+    file: "src/certificates/fair-share.ts",
+    from: "if (turn >= issued.length) select(all[turn]);",
+    to: "select(all[turn]);",
+    test: "src/certificates/fair-share.test.ts",
+  },
+  {
+    file: "src/certificates/from-acme.ts",
+    from: "if (account !== undefined) failedAccounts.add(account);",
+    to: "",
+    test: "src/certificates/from-acme.test.ts",
+  },
 ];

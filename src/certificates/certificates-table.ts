@@ -39,6 +39,8 @@ export interface CertificatesTable {
   /** Inserts the missing rows. */
   ensureRows(rows: readonly Pick<CertificateRow, "id" | "directory" | "names" | "next_at">[]): Promise<void>;
   rows(ids: readonly string[]): Promise<CertificateRow[]>;
+  /** The names of each certificate of this directory that is valid at the given time. */
+  issuedNames(directory: string, now: number): Promise<string[][]>;
   /** Undefined if the certificate is not due or another process holds the lease. */
   claim(id: string, lease: string, now: number, until: number): Promise<CertificateRow | undefined>;
   /** False if the lease has been lost. */
@@ -83,6 +85,17 @@ export function createCertificatesTable(db: Db): CertificatesTable {
       ids.length === 0
         ? Promise.resolve([])
         : db.read(tables.selectFrom("tls_certificates").selectAll().where("id", "in", ids)),
+    async issuedNames(directory, now) {
+      const rows = await db.read(
+        tables
+          .selectFrom("tls_certificates")
+          .select("names")
+          .where("directory", "=", directory)
+          .where("chain", "is not", null)
+          .where("not_after", ">", now),
+      );
+      return rows.map(({ names }) => JSON.parse(names) as string[]);
+    },
     async claim(id, lease, now, until) {
       const claimed = tables
         .updateTable("tls_certificates")

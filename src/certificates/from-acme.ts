@@ -9,6 +9,12 @@ import { createCertificatesTable, type CertificateRow } from "./certificates-tab
 import { createCertificateStore } from "./held.ts";
 import { parseKeyPair, type CertificateKeyPair } from "./pair.ts";
 
+export interface RequestedCertificate {
+  names: readonly string[];
+  /** The account that needs it. Undefined for a certificate of the server. */
+  account?: string | undefined;
+}
+
 export interface AcmeCertificatesOptions {
   db: Db;
   events: Events;
@@ -24,9 +30,10 @@ export interface AcmeCertificatesOptions {
   ca?: string | undefined;
   solver: Solver;
   /**
-   * The wanted certificates, each as a list of names; the first one is the default. Called at each poll. At most 1,000.
+   * The wanted certificates; the first one is the default. Called at each poll. At most 2,000. `isIssued` is true for a
+   * host with a valid certificate of its own.
    */
-  requestedNames(): Promise<readonly (readonly string[])[]>;
+  requested(isIssued: (host: string) => boolean): Promise<readonly RequestedCertificate[]>;
   /** Served for names that have no certificate yet. */
   fallback: CertificateKeyPair;
   /** Poll interval for due and renewed certificates. Default one minute. */
@@ -44,7 +51,7 @@ interface AcmeCertificates extends Certificates {
 }
 
 const CHANGED = "certificates.changed";
-const MAX_CERTIFICATES = 1000;
+const MAX_CERTIFICATES = 2000;
 const DAY = 86_400_000;
 
 /**
@@ -76,16 +83,17 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   /** Checks run one after another, so that each one sees the result of the previous one. */
   let turn = Promise.resolve();
 
-  async function wantedRows(): Promise<CertificateRow[]> {
-    const wanted = (await options.requestedNames())
-      .slice(0, MAX_CERTIFICATES)
-      .map((names) => [...new Set(names.map((name) => name.toLowerCase()))]);
-    const rows = wanted.map((names) => ({
-      id: idOf(directory, names),
-      directory,
-      names: JSON.stringify(names),
-      next_at: clock.now(),
-    }));
+  async function wantedRows(): Promise<(CertificateRow & { account: string | undefined })[]> {
+    const issuedNames = await table.issuedNames(directory, clock.now());
+    const issuedHosts = new Set(issuedNames.flatMap((names) => (names.length === 1 ? names : [])));
+    const requested = (await options.requested((host) => issuedHosts.has(host))).slice(0, MAX_CERTIFICATES);
+    const accounts = new Map<string, string | undefined>();
+    const rows = requested.map(({ names: given, account }) => {
+      const names = [...new Set(given.map((name) => name.toLowerCase()))];
+      const id = idOf(directory, names);
+      if (!accounts.has(id)) accounts.set(id, account);
+      return { id, directory, names: JSON.stringify(names), next_at: clock.now() };
+    });
     const read = async () => new Map((await table.rows(rows.map(({ id }) => id))).map((row) => [row.id, row]));
     let found = await read();
     const missing = rows.filter(({ id }) => !found.has(id));
@@ -93,7 +101,10 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
       await table.ensureRows(missing);
       found = await read();
     }
-    return rows.flatMap(({ id }) => found.get(id) ?? []);
+    return [...accounts].flatMap(([id, account]) => {
+      const row = found.get(id);
+      return row === undefined ? [] : [{ ...row, account }];
+    });
   }
 
   function serve(rows: readonly CertificateRow[]) {
@@ -123,9 +134,11 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     const rows = await wantedRows();
     serve(rows);
     if (!ask) return;
-    for (const { id, next_at } of rows) {
+    // An order may take minutes: after a failure, an account waits for the next poll, so that it delays others only once.
+    const failedAccounts = new Set<string>();
+    for (const { id, next_at, account } of rows) {
       if (over.signal.aborted) return;
-      if (next_at > clock.now()) continue;
+      if (next_at > clock.now() || (account !== undefined && failedAccounts.has(account))) continue;
       const lease = ids.hex();
       const row = await table.claim(id, lease, clock.now(), clock.now() + orderMs + 60_000);
       if (row === undefined) continue;
@@ -135,8 +148,10 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
           row,
           lease,
         ))
-      )
+      ) {
+        if (account !== undefined) failedAccounts.add(account);
         continue;
+      }
       serve(await wantedRows());
       events.publish(CHANGED, id);
     }

@@ -11,8 +11,11 @@ import {
   createHttpSolver,
   loadOrCreateSelfSigned,
   parseKeyPair,
+  shareFairly,
   type DnsTxtRecords,
   type CertificateKeyPair,
+  type SelectHosts,
+  type TenantHost,
 } from "../certificates/index.ts";
 import { isLoopback, messageOf, type Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
@@ -29,8 +32,11 @@ interface CertificatesDeps {
   metrics: Metrics;
   /** Stores the TXT records for DNS-01. */
   texts: DnsTxtRecords;
-  /** Names that need a certificate of their own, in addition to tls.acme_names. Called every minute. */
-  alsoFor?(): Promise<readonly string[]>;
+  /**
+   * Hosts of tenants that need a certificate of their own, in addition to tls.acme_names. Called every minute.
+   * `select` chooses those that fit the limits.
+   */
+  alsoFor?(select: SelectHosts): Promise<readonly TenantHost[]>;
 }
 
 export interface ServeCertificates {
@@ -110,7 +116,16 @@ async function fromAcme(
     contact: email === "" ? [] : [`mailto:${email}`],
     ca: caFile === "" ? undefined : await readAuthorities(caFile),
     solver: challenge === "http-01" ? http : createDnsSolver(texts),
-    requestedNames: async () => [names.map(asciiName), ...((await alsoFor?.()) ?? []).map((name) => [name])],
+    async requested(isIssued) {
+      const hosts = await alsoFor?.((candidates, limits) => shareFairly(candidates, limits, isIssued));
+      return [
+        { names: names.map(asciiName) },
+        // Renewals first: they are due before their certificate expires.
+        ...(hosts ?? [])
+          .toSorted((a, b) => Number(isIssued(b.host)) - Number(isIssued(a.host)))
+          .map(({ host, account }) => ({ names: [host], account })),
+      ];
+    },
     fallback: await ownPair(settings, basics),
   });
   lifecycle.onStop("certificates", () => tls.close());

@@ -88,13 +88,17 @@ test("custom domains whose names resolve to this server get certificates", async
     resolve4: async (name: string) => names[name] ?? Promise.reject(new Error("no record")),
     resolve6: () => Promise.reject(new Error("no record")),
   };
-  const domains = { hostnames: async () => ["alias.example", "apex.example", "elsewhere.example", "nowhere.example"] };
+  const domains = {
+    enabledHosts: async () =>
+      ["alias.example", "apex.example", "elsewhere.example", "nowhere.example"].map((host) => ({ host, account: "a" })),
+  };
   const hosts = (public_url: string) =>
     customDomainHosts({
       domains,
       lookups,
+      select: (candidates) => candidates.filter(({ host }) => host !== "unselected.example"),
       settings: { http: { public_url } as Parameters<typeof customDomainHosts>[0]["settings"]["http"] },
-    });
+    }).then((found) => found.map(({ host }) => host));
   assert.deepEqual(await hosts(`https://${WEB_HOST}`), ["alias.example", "apex.example"]);
   assert.deepEqual(await hosts(""), []);
 });

@@ -145,9 +145,9 @@ export async function openModules(
       settings,
       metrics,
       texts: dns.texts,
-      alsoFor: async () => [
-        ...(await mail.mtaSts.hosts()),
-        ...(await customDomainHosts({ domains: platform.routing.domains, settings, lookups: dns.lookups })),
+      alsoFor: async (select) => [
+        ...(await mail.mtaSts.hosts(select)),
+        ...(await customDomainHosts({ domains: platform.routing.domains, settings, lookups: dns.lookups, select })),
       ],
     },
     basics,

@@ -114,7 +114,7 @@ async function certificatesOf(
     ca: pebble.ca,
     contact: ["mailto:ops@example.com"],
     solver,
-    requestedNames: async () => names,
+    requested: async () => names.map((each) => ({ names: each })),
     fallback: makeSelfSigned({ names: ["fallback.example"], clock }),
     pollMs: 50,
     ...options,

@@ -53,7 +53,10 @@ describe("published MTA-STS policies", () => {
       });
       for (const host of ["mta-sts.nobody.example", "example.com", "mta-sts.", "xmta-sts.example.com"])
         assert.equal(await sts.policyOf(host), undefined, host);
-      assert.deepEqual(await sts.hosts(2), ["mta-sts.example.com", "mta-sts.own.example.com"]);
+      assert.deepEqual(
+        await sts.hosts(2),
+        ["mta-sts.example.com", "mta-sts.own.example.com"].map((host) => ({ host, account: zone.account })),
+      );
 
       await routing.dns.disable(zone, "sub.example.com");
       await sts.sweep();

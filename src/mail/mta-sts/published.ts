@@ -1,4 +1,5 @@
 import { type Log, messageOf, UserError } from "../../kernel/index.ts";
+import type { TenantHost } from "../../certificates/index.ts";
 import { formatPolicy, recordFor } from "../../protocol/mtasts/index.ts";
 import type { Db, Events } from "../../store/index.ts";
 import type { RecordRequest, Zone, Zones } from "../../zones/index.ts";
@@ -31,7 +32,7 @@ interface PublishedSts {
   /** Returns the policy served by `mta-sts.<name>`; undefined for hosts without a policy. */
   policyOf(host: string): Promise<string | undefined>;
   /** Policy hosts that need a certificate, sorted by name, at most `limit`. */
-  hosts(limit: number): Promise<string[]>;
+  hosts(limit: number): Promise<TenantHost[]>;
   /** Updates the records of all zones. Runs automatically after every change; call it at startup. */
   sweep(): Promise<void>;
   close(): void;
@@ -143,7 +144,7 @@ export function createPublishedSts({
       policy !== undefined && host.startsWith(PREFIX) && (await routed(host.slice(PREFIX.length))) ? policy : undefined,
     async hosts(limit) {
       if (policy === undefined) return [];
-      return (await enabledNames(tables, limit)).map((name) => `${PREFIX}${name}`);
+      return (await enabledNames(tables, limit)).map(({ name, account }) => ({ host: `${PREFIX}${name}`, account }));
     },
     close: unsubscribe,
   };

@@ -3,6 +3,7 @@ import type { Basics } from "../../kernel/basics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import type { Lookups, Zones } from "../../zones/index.ts";
+import type { SelectHosts, TenantHost } from "../../certificates/index.ts";
 import { createPublishedSts, type PublishedStsOptions } from "./published.ts";
 
 interface MtaStsSetupDeps {
@@ -20,11 +21,15 @@ export interface MtaSts {
   /** Returns the policy that `host` serves; undefined if it is not the policy host of a routed domain. */
   policyOf(host: string): Promise<string | undefined>;
   /** Policy hosts that need a certificate: their CNAME record points to this server. */
-  hosts(): Promise<string[]>;
+  hosts(select: SelectHosts): Promise<TenantHost[]>;
 }
 
 /** Maximum number of policy hosts that get a certificate. */
-const MAX_HOSTS = 100;
+const LIMITS = { total: 500, perAccount: 100 };
+/** Maximum number of policy hosts among which `select` chooses. */
+const MAX_CANDIDATES = 100_000;
+/** Number of hosts that are looked up at the same time. */
+const BATCH = 50;
 
 /** Publishes policies in the mode set in `email.mta_sts` if this server is reachable over HTTPS. */
 export function setUpMtaSts(
@@ -56,17 +61,20 @@ export function setUpMtaSts(
 
   return {
     policyOf: (host) => published.policyOf(host.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "")),
-    async hosts() {
-      const hosts = await published.hosts(MAX_HOSTS);
-      const pointHere = await Promise.all(
-        hosts.map((host) =>
-          lookups.resolve(host, "CNAME").then(
-            ([target]) => target === webHost,
-            () => false,
-          ),
-        ),
-      );
-      return hosts.filter((_, index) => pointHere[index]);
+    async hosts(select) {
+      const hosts = select(await published.hosts(MAX_CANDIDATES), LIMITS);
+      const pointsHere = ({ host }: TenantHost) =>
+        lookups.resolve(host, "CNAME").then(
+          ([target]) => target === webHost,
+          () => false,
+        );
+      const pointingHosts: TenantHost[] = [];
+      for (let start = 0; start < hosts.length; start += BATCH) {
+        const batch = hosts.slice(start, start + BATCH);
+        const pointHere = await Promise.all(batch.map(pointsHere));
+        pointingHosts.push(...batch.filter((_, index) => pointHere[index]));
+      }
+      return pointingHosts;
     },
   };
 }

@@ -41,16 +41,16 @@ export const namesOfAll = async (db: RoutingExecutor, zones: readonly string[]):
       ).map(toName);
 
 /** Enabled names, sorted. */
-export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<string[]> =>
+export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<{ name: string; account: string }[]> =>
   (
     await db
       .selectFrom("email_routing_names")
-      .select("name")
+      .select(["name", "account_id"])
       .where("enabled", "=", 1)
       .orderBy("name")
       .limit(limit)
       .execute()
-  ).map(({ name }) => name);
+  ).map(({ name, account_id: account }) => ({ name, account }));
 
 /** Rows for this name, in any zone. */
 export const rowsByName = async (db: RoutingExecutor, name: string): Promise<NameRow[]> =>

@@ -215,12 +215,11 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
       // Access to the worker suffices to delete it with its domains.
       if (rows.length > 0) await applyPlan([], rows, { override: KEEP_RECORDS, checkAccess() {} });
     },
-    async hostnames(limit) {
+    async enabledHosts() {
       const rows = await table.all(routingLimits.perServer);
       return rows
         .filter(({ enabled }) => enabled === 1)
-        .slice(0, limit)
-        .map(({ hostname }) => hostname);
+        .map(({ hostname, account_id: account }) => ({ host: hostname, account }));
     },
   };
 }

@@ -97,8 +97,8 @@ export interface Domains {
     override: { origins: boolean; records: boolean },
     checkAccess: CheckDomainAccess,
   ): Promise<void>;
-  /** The host names of the enabled domains on the server, which need certificates: sorted, and at most `limit`. */
-  hostnames(limit: number): Promise<string[]>;
+  /** The hosts of the enabled domains on the server, which need certificates, sorted. */
+  enabledHosts(): Promise<{ host: string; account: string }[]>;
 }
 
 /**

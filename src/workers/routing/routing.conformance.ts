@@ -396,8 +396,12 @@ export function routingConformance(engine: TestEngine): void {
       assert.equal(at("http://c.example.com/"), undefined);
       const allDomains = [newDomain, { hostname: "two.example.com" }, { hostname: "used.example.com" }];
       await domains.replace(A, "one", allDomains, { origins: true, records: true });
-      assert.deepEqual(await domains.hostnames(10), ["c.example.com", "two.example.com", "used.example.com"]);
-      assert.deepEqual([...published.get("z1")!].sort(), await domains.hostnames(10));
+      const hosts = ["c.example.com", "two.example.com", "used.example.com"];
+      assert.deepEqual(
+        await domains.enabledHosts(),
+        hosts.map((host) => ({ host, account: A })),
+      );
+      assert.deepEqual([...published.get("z1")!].sort(), hosts);
       assert.deepEqual(published.get("z2"), []);
     });
 

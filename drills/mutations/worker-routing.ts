@@ -68,6 +68,12 @@ export const mutations: Mutation[] = [
     test: "src/workers/bucket-settings/bucket-settings.test.ts",
   },
   {
+    file: "src/workers/bucket-settings/settings-table.ts",
+    from: '(await count(all.where("account_id", "=", domain.account))) >= limits.perAccount',
+    to: "false",
+    test: "src/workers/bucket-settings/bucket-settings.test.ts",
+  },
+  {
     file: "src/workers/routing/host-owners.ts",
     from: "account !== undefined && before === generation",
     to: "account !== undefined",

@@ -14,6 +14,7 @@ import { createLifecycleSweep } from "./lifecycle-sweep.ts";
 import { createR2Notifications } from "./notifications.ts";
 import type { CustomDomain, LifecycleRule } from "./port.ts";
 import { bucketSettingsMigrations } from "./schema.ts";
+import type { DomainLimits } from "./settings-table.ts";
 
 const ACCOUNT = "a".repeat(32);
 const DAY = 24 * 3600_000;
@@ -58,7 +59,8 @@ async function start(engine: TestEngine, t: TestContext) {
     events,
     put: (key: string) => r2.buckets.put(id, key, Buffer.from(key)),
     keys: async () => (await r2.buckets.list(id)).objects.map(({ key }) => key),
-    openElsewhere: async () => createBucketSettings({ db: await openAnother(), ...shared }),
+    openElsewhere: async (domainLimits?: DomainLimits) =>
+      createBucketSettings({ db: await openAnother(), ...shared, ...(domainLimits && { domainLimits }) }),
   };
 }
 
@@ -176,6 +178,34 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     await settings.addDomain({ ...domain, bucket: id, account: ACCOUNT, zone: "z2" });
     assert.deepEqual(await settings.findBucketByDomain("files.example.com"), { id, account: ACCOUNT });
     assert.deepEqual(await settings.listDomains("another"), []);
+  });
+
+  test("a bucket, an account and the server have a limited number of domains", async (t) => {
+    const { settings, id, openElsewhere } = await start(engine, t);
+    const add = (bucket: string, n: number, { account = ACCOUNT, to = settings } = {}) =>
+      to.addDomain({
+        domain: `d${n}.${bucket}.example`,
+        bucket,
+        account,
+        zone: "z",
+        enabled: true,
+        minTls: "1.0",
+        ciphers: [],
+      });
+    const isFull = (owner: string, limit: number) => (err: UserError) => {
+      assert.equal(err.message.split(".")[0], `The ${owner} already has ${limit} custom domains`);
+      return refusal("tooManyDomains")(err);
+    };
+    for (let n = 0; n < 50; n++) await add(id, n);
+    await assert.rejects(add(id, 50), isFull("bucket", 50));
+    await assert.rejects(add(id, 0), refusal("domainTaken"));
+    await settings.removeDomain(id, `d0.${id}.example`);
+    await add(id, 50);
+    const to = await openElsewhere({ perBucket: 50, perAccount: 51, perServer: 52 });
+    await add("second", 0, { to });
+    await assert.rejects(add("second", 1, { to }), isFull("account", 51));
+    await add("theirs", 0, { to, account: "b".repeat(32) });
+    await assert.rejects(add("others", 0, { to, account: "c".repeat(32) }), isFull("server", 52));
   });
 
   test("lifecycle rules delete and move objects and abort uploads, by age, date and prefix", async (t) => {

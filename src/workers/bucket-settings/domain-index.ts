@@ -4,7 +4,8 @@ import type { BucketSettingsTable } from "./settings-table.ts";
 
 /** Maximum age of the index, after which changes by other processes are visible. */
 const MAX_AGE_MS = 5000;
-const MAX_DOMAINS = 100_000;
+/** Maximum number of domains in memory. */
+export const MAX_DOMAINS = 100_000;
 
 /**
  * Keeps the enabled domains in memory, because the host of every request is looked up. Reads the table again when a

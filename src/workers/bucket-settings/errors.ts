@@ -26,5 +26,11 @@ export const bucketSettingsErrors = defineErrors("r2-settings", {
     message: "The domain {domain} is already a custom domain of a bucket.",
     fix: "Remove it from that bucket first.",
   },
+  tooManyDomains: {
+    code: 10065,
+    http: 400,
+    message: "The {owner} already has {limit} custom domains.",
+    fix: "Remove unused custom domains.",
+  },
   invalidDomain: { code: 10064, http: 400, message: "The domain {domain} is not valid: {reason}." },
 });

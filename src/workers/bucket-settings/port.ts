@@ -112,7 +112,7 @@ export interface BucketSettingsStore {
   removeNotifications(bucket: BucketRef, queue: string, ids?: readonly string[]): Promise<void>;
   /**
    * The caller checks that the account owns the host, so a domain of another account is left over from a deleted zone
-   * and is replaced. Throws domainTaken, invalidDomain.
+   * and is replaced. Throws domainTaken, invalidDomain, tooManyDomains.
    */
   addDomain(domain: CustomDomain): Promise<void>;
   /** Throws noDomain. */

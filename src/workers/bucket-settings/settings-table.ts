@@ -6,6 +6,15 @@ import type { BucketSettingsTables } from "./schema.ts";
 type Row = BucketSettingsTables["r2_bucket_settings"];
 type DomainRow = BucketSettingsTables["r2_domains"];
 
+/** Maximum numbers of custom domains. */
+export interface DomainLimits {
+  perBucket: number;
+  perAccount: number;
+  perServer: number;
+}
+
+type AddDomainResult = "added" | "taken" | "bucket full" | "account full" | "server full";
+
 export function createBucketSettingsTable(db: Db) {
   const tables = db.tables<BucketSettingsTables>();
   const find = (from: Kysely<BucketSettingsTables>, id: string) =>
@@ -62,20 +71,31 @@ export function createBucketSettingsTable(db: Db) {
       await db.write(tables.deleteFrom("r2_domains").where("bucket_id", "=", id));
     },
 
-    /** Replaces a domain of another account. Resolves with false if the domain already exists. */
-    async addDomain(domain: CustomDomain): Promise<boolean> {
+    /** Replaces a domain of another account. */
+    async addDomain(domain: CustomDomain, limits: DomainLimits): Promise<AddDomainResult> {
       try {
-        await db.transaction<BucketSettingsTables, void>(async (tx) => {
+        return await db.transaction<BucketSettingsTables, AddDomainResult>(async (tx) => {
+          const all = tx.selectFrom("r2_domains").select((eb) => eb.fn.countAll<number>().as("count"));
+          const count = async (query: typeof all) => Number((await query.executeTakeFirstOrThrow()).count);
           await tx
             .deleteFrom("r2_domains")
             .where("domain", "=", domain.domain)
             .where("account_id", "<>", domain.account)
             .execute();
+          const existingRow = await tx
+            .selectFrom("r2_domains")
+            .select("domain")
+            .where("domain", "=", domain.domain)
+            .executeTakeFirst();
+          if (existingRow !== undefined) return "taken";
+          if ((await count(all.where("bucket_id", "=", domain.bucket))) >= limits.perBucket) return "bucket full";
+          if ((await count(all.where("account_id", "=", domain.account))) >= limits.perAccount) return "account full";
+          if ((await count(all)) >= limits.perServer) return "server full";
           await tx.insertInto("r2_domains").values(domainColumns(domain)).execute();
+          return "added";
         });
-        return true;
       } catch (err) {
-        if (isUniqueViolation(err)) return false;
+        if (isUniqueViolation(err)) return "taken";
         throw err;
       }
     },

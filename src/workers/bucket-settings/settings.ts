@@ -2,22 +2,35 @@ import type { Clock, Ids } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import { createTtlCache } from "../bindings/recently-seen.ts";
 import { checkCors } from "./cors.ts";
-import { createDomainIndex } from "./domain-index.ts";
+import { createDomainIndex, MAX_DOMAINS } from "./domain-index.ts";
 import { bucketSettingsErrors } from "./errors.ts";
 import { checkLifecycle } from "./lifecycle.ts";
 import type { BucketRef, BucketSettings, BucketSettingsStore } from "./port.ts";
-import { createBucketSettingsTable } from "./settings-table.ts";
+import { createBucketSettingsTable, type DomainLimits } from "./settings-table.ts";
 
 interface BucketSettingsDeps {
   db: Db;
   clock: Clock;
   ids: Ids;
+  /** Default: 50 per bucket, 1000 per account, 100,000 per server. */
+  domainLimits?: DomainLimits;
 }
 
 const MAX_NOTIFICATION_RULES = 100;
+/**
+ * 50 per bucket, as on the hosted service:
+ * https://developers.cloudflare.com/r2/platform/limits/
+ * Every process keeps the domains of all accounts in memory, so an account has a limit too.
+ */
+const DOMAIN_LIMITS: DomainLimits = { perBucket: 50, perAccount: 1000, perServer: MAX_DOMAINS };
 const DOMAIN_PATTERN = /^(?=.{4,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;
 
-export function createBucketSettings({ db, clock, ids }: BucketSettingsDeps): BucketSettingsStore {
+export function createBucketSettings({
+  db,
+  clock,
+  ids,
+  domainLimits = DOMAIN_LIMITS,
+}: BucketSettingsDeps): BucketSettingsStore {
   const table = createBucketSettingsTable(db);
   const cache = createTtlCache<BucketSettings & Partial<BucketRef>>(clock);
   const domainIndex = createDomainIndex({ table, clock });
@@ -87,7 +100,14 @@ export function createBucketSettings({ db, clock, ids }: BucketSettingsDeps): Bu
           domain: JSON.stringify(domain.domain),
           reason: "it is not a host name",
         });
-      if (!(await table.addDomain(domain))) throw bucketSettingsErrors.domainTaken({ domain: domain.domain });
+      const result = await table.addDomain(domain, domainLimits);
+      if (result === "taken") throw bucketSettingsErrors.domainTaken({ domain: domain.domain });
+      for (const [owner, limit] of [
+        ["bucket", domainLimits.perBucket],
+        ["account", domainLimits.perAccount],
+        ["server", domainLimits.perServer],
+      ] as const)
+        if (result === `${owner} full`) throw bucketSettingsErrors.tooManyDomains({ owner, limit });
       domainIndex.invalidate();
     },
 

@@ -1,4 +1,5 @@
 import type { Migration } from "../store/index.ts";
+import { aiGatewayMigrations } from "./ai/gateway/schema.ts";
 import { analyticsMigrations } from "./bindings/analytics/index.ts";
 import { d1Migrations } from "./bindings/d1/index.ts";
 import { kvMigrations } from "./bindings/kv/index.ts";
@@ -24,4 +25,5 @@ export const workersMigrations: readonly Migration[] = [
   ...secretsStoreMigrations,
   ...routingMigrations,
   ...bucketSettingsMigrations,
+  ...aiGatewayMigrations,
 ];

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import { aiGatewaysConformance } from "./gateways.conformance.ts";
+
+onEveryDatabase(aiGatewaysConformance);

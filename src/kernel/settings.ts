@@ -427,6 +427,23 @@ export const settingsSchema = z.strictObject({
         "Let workers pass URLs, such as `image_url`, that the AI server fetches. Enable it only if the AI server cannot reach private services; otherwise only `data:` URLs are allowed",
       example: false,
     }),
+    ai_providers: z
+      .array(z.string().regex(/^[a-z0-9][a-z0-9-]*=https?:\/\/[^\s/]\S*$/))
+      .default([])
+      .meta({
+        description:
+          "OpenAI-compatible servers of AI Gateway, as `provider=URL` with the URL without `/chat/completions`. The server in `workers.ai_url` is the provider `workers-ai`",
+        example: ["openai=https://api.openai.com/v1"],
+      }),
+    ai_provider_keys: z
+      .array(z.string().regex(/^[^=\s]+=.+$/))
+      .default([])
+      .meta({ description: "API keys for `workers.ai_providers`, as `provider=key`", example: ["openai=sk-example"] }),
+    ai_provider_keys_file: z.string().default("").meta({
+      description:
+        "File with the API keys for `workers.ai_providers`, one `provider=key` per line; overrides `workers.ai_provider_keys`",
+      example: "/etc/reelpost/ai-providers.keys",
+    }),
     uid_range: z
       .string()
       .default("1879048192-1879113727")

@@ -1,5 +1,5 @@
 import type { Migration } from "../store/index.ts";
-import { aiGatewayMigrations } from "./ai/gateway/schema.ts";
+import { aiGatewayMigrations } from "./ai/index.ts";
 import { analyticsMigrations } from "./bindings/analytics/index.ts";
 import { d1Migrations } from "./bindings/d1/index.ts";
 import { kvMigrations } from "./bindings/kv/index.ts";

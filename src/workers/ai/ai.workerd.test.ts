@@ -88,7 +88,7 @@ describe("an AI binding", () => {
     for (const [code, message] of [
       [`return AI.run("broken", { prompt: "a" });`, /^5022: The request to the AI server failed/],
       [`return AI.run("m", { image: [1] });`, /^5007: The inputs \["image"\] of m belong to a task/],
-      [`return AI.run("m", { prompt: "a" }, { gateway: { id: "g" } });`, /option gateway of run\(\) is not supported/],
+      [`return AI.run("m", { prompt: "a" }, { websocket: true });`, /option websocket of run\(\) is not supported/],
       [`return AI.toMarkdown([]);`, /env\.AI\.toMarkdown\(\) is not supported by this server/],
     ] as const)
       assert.match(((await run(code)) as string[])[1]!, message);

@@ -16,6 +16,12 @@ export const aiErrors = defineErrors("ai", {
     message: "The request to the AI server failed: {reason}",
     fix: "Check workers.ai_url, and that the AI server is running.",
   },
+  notConfigured: {
+    code: 5024,
+    http: 400,
+    message: "No AI server is configured for run().",
+    fix: "Set workers.ai_url, or call a provider with env.AI.gateway(id).run().",
+  },
   tooManyCalls: { code: 3040, http: 429, message: "Capacity temporarily exceeded, please try again." },
   badKeyFile: {
     code: 5023,

@@ -1,2 +1,3 @@
 export { aiServerOf } from "./server.ts";
 export { createAiService } from "./service.ts";
+export * from "./gateway/index.ts";

@@ -2,7 +2,16 @@ import { readFileSync } from "node:fs";
 import { messageOf } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import { aiErrors } from "./errors.ts";
-import type { AiServer } from "./service.ts";
+
+/** An OpenAI-compatible server that the operator has configured. */
+export interface AiServer {
+  /** Base URL without a trailing slash, such as `http://127.0.0.1:11434/v1`. */
+  url: string;
+  /** API key, sent as a bearer token. If empty, requests have no Authorization header. */
+  key: string;
+  /** Maps model names in workers to model names on the AI server. Other names are sent unchanged. */
+  models: ReadonlyMap<string, string>;
+}
 
 /** The AI server in the settings. Undefined if none is configured. Throws badKeyFile. */
 export function aiServerOf({ workers }: Pick<Settings, "workers">): AiServer | undefined {

@@ -16,7 +16,18 @@ import {
 import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
-import { aiServerOf, createAiService } from "../ai/index.ts";
+import {
+  aiProvidersOf,
+  aiServerOf,
+  createAiGatewayBinding,
+  createAiGatewayProxy,
+  createAiGateways,
+  createAiService,
+  createGatewayLookup,
+  type AiGatewayProxy,
+  type AiGateways,
+  type FindGateway,
+} from "../ai/index.ts";
 import { createSecretsStore, createSecretsStoreService, type SecretsStore } from "../secrets-store/index.ts";
 import { createQueueStore, type QueueStore } from "../queues/index.ts";
 import {
@@ -40,6 +51,7 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
   queue: QueueStore;
   /** `store` is absent in development. */
   secretsStore: BindingServices["secretsStore"] & { store?: SecretsStore };
+  aiGateway: { gateways: AiGateways; proxy: AiGatewayProxy; find: FindGateway };
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
 }
 
@@ -51,8 +63,8 @@ interface BindingsOptions {
   d1?: { files: boolean; transfers: boolean };
   /** Creates a queue when a worker first sends to it. Default false. */
   createQueues?: boolean;
-  /** Settings with the AI server. Without them, workers have no AI bindings. */
-  settings?: Pick<Settings, "workers">;
+  /** Settings with the AI servers, and the public URL of AI gateways. Without them, workers have no AI bindings. */
+  settings?: Pick<Settings, "workers"> & Partial<Pick<Settings, "http">>;
   /** Encrypts the values of the Secrets Store. Absent in development, which has no Secrets Store. */
   secrets?: Secrets;
   /**
@@ -80,6 +92,7 @@ export function createBindings(
   const d1 = createD1();
   const queue = createQueueStore({ db, events, clock, ids, log, createsQueues: createQueues });
   const r2 = createR2();
+  const { ai, aiGateway } = createAi();
   const secretsStore = secrets && createSecretsStore({ db, secrets, clock, ids });
   lifecycle.onStop("kv", async () => {
     await kv.namespaces.close();
@@ -90,7 +103,17 @@ export function createBindings(
     await d1.transfers.close();
     await d1.databases.close();
   });
-  const swept = [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers, analytics, queue.messages];
+  const swept = [
+    kv.store,
+    kv.namespaces,
+    r2.buckets,
+    r2.bucketList,
+    d1.list,
+    d1.transfers,
+    analytics,
+    queue.messages,
+    aiGateway.gateways,
+  ];
   const sweeps = swept.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
   const lifecycleSweep = createLifecycleSweep({ ...r2, clock });
   let isStopping = false;
@@ -115,10 +138,24 @@ export function createBindings(
       ...createSecretsStoreService({ store: secretsStore, log }),
       ...(secretsStore !== undefined && { store: secretsStore }),
     },
-    ai: createAiService({ server: settings && aiServerOf(settings), log }),
+    ai,
+    aiGateway,
     rateLimit: createRateLimitService({ clock }),
     analytics: { ...analytics, ...createAnalyticsService({ analytics, log }) },
   };
+
+  function createAi(): Pick<Bindings, "ai" | "aiGateway"> {
+    const providers = settings === undefined ? new Map<string, never>() : aiProvidersOf(settings);
+    const gateways = createAiGateways({ db, clock });
+    const proxy = createAiGatewayProxy({ providers, gateways, clock, ids, log });
+    const find = createGatewayLookup({ gateways, createsAll: unlisted });
+    const gateway = createAiGatewayBinding({ proxy, gateways, find, publicUrl: settings?.http?.public_url ?? "" });
+    const server = settings && aiServerOf(settings);
+    return {
+      ai: createAiService({ server, gateway, isOffered: providers.size > 0, log }),
+      aiGateway: { gateways, proxy, find },
+    };
+  }
 
   function createR2(): Bindings["r2"] {
     const settings = createBucketSettings({ db, clock, ids });

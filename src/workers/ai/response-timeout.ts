@@ -1,0 +1,20 @@
+import { aiLimits } from "./limits.ts";
+
+/** Aborts its signal if there is no call of `renew` for `responseMs`. `firstMs` applies until the first one. */
+export function createResponseTimeout(firstMs: number = aiLimits.responseMs) {
+  const controller = new AbortController();
+  const abortAfter = (ms: number) =>
+    setTimeout(() => controller.abort(new Error(`no response within ${ms / 1000} s`)), ms);
+  let timer = abortAfter(firstMs);
+  return {
+    signal: controller.signal,
+    renew() {
+      clearTimeout(timer);
+      timer = abortAfter(aiLimits.responseMs);
+    },
+    end() {
+      clearTimeout(timer);
+      controller.abort();
+    },
+  };
+}

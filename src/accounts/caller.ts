@@ -20,10 +20,11 @@ export type PermissionArea =
   | "Email Sending"
   | "Zone Settings"
   | "Account Analytics"
+  | "AI Gateway"
   | "Stream";
 
-/** Write includes Read. */
-export type Permission = `${PermissionArea} ${"Read" | "Write"}`;
+/** Write includes Read, but not Run. */
+export type Permission = `${PermissionArea} ${"Read" | "Write"}` | "AI Gateway Run";
 
 /** The target of an operation: the user behind the token, one account, or one zone or R2 bucket in an account. */
 export type Resource =

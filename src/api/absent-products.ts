@@ -13,7 +13,7 @@ const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
   ["Containers are", /^(containers|cloudchamber)\b/],
   ["Browser Rendering is", /^browser-rendering\b/],
   ["Pages is", /^pages\b/],
-  ["AI Gateway is", /^ai-gateway\b/],
+  ["This feature of AI Gateway is", /^ai-gateway\b/],
   ["AI Search is", /^(ai-search|autorag)\b/],
   ["Workers AI is", /^ai\b/],
   ["mTLS certificates are", /^mtls_certificates\b/],

@@ -6,6 +6,7 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Mail } from "../mail/index.ts";
 import type { Stream } from "../stream/index.ts";
+import { AI_GATEWAY_PREFIX, createAiGatewayHttp } from "../workers/index.ts";
 import type { AssetUploads, Bindings, ObjectNamespaces, Scripts, Tails, WorkerRouting } from "../workers/index.ts";
 import type { Lookups, Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
@@ -13,6 +14,7 @@ import { createApi } from "./app.ts";
 import { createAccessControl } from "./gate.ts";
 import type { Route } from "./operation.ts";
 import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
+import { aiGatewayRoutes } from "./routes/ai-gateway/routes.ts";
 import { analyticsEngineRoutes } from "./routes/analytics-engine.ts";
 import { accountRoutes } from "./routes/accounts.ts";
 import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
@@ -73,7 +75,7 @@ interface PlatformApi {
   api: ReturnType<typeof createApi>;
   /** Opens the WebSocket connections of tails. */
   upgrade: NonNullable<PlatformHttpOptions["upgrade"]>;
-  /** D1 transfers, the page that verifies destination addresses, and video uploads. They need no API token. */
+  /** D1 transfers, the page that verifies destination addresses, video uploads, and AI Gateway. */
   prefixes: NonNullable<PlatformHttpOptions["prefixes"]>;
   /** The MTA-STS policies, for any host. */
   wellKnown: NonNullable<PlatformHttpOptions["wellKnown"]>;
@@ -115,6 +117,15 @@ export function createPlatformApi(
       [D1_TRANSFERS]: createD1TransferHttp({ transfers: bindings.d1.transfers, log }),
       [VERIFY_PREFIX]: createVerifyPage(mail.routing),
       [UPLOADS]: stream.upload,
+      [AI_GATEWAY_PREFIX]: createAiGatewayHttp({
+        ...bindings.aiGateway,
+        async mayRun(secret, account, request) {
+          const ip = address.ip(request);
+          const caller = await accounts.authenticate({ secret, ...(ip !== undefined && { ip }) });
+          return caller?.allows("AI Gateway Run", { account }) === true;
+        },
+        log,
+      }),
     },
     wellKnown: [createMtaStsPolicyPage(mail.mtaSts)],
   };
@@ -138,7 +149,7 @@ function routesOf(
     objectNamespaces,
     tails,
     routing,
-    bindings: { kv, r2, d1, queue, analytics, secretsStore, ai },
+    bindings: { kv, r2, d1, queue, analytics, secretsStore, ai, aiGateway },
     mail,
     stream,
     lookups,
@@ -157,6 +168,13 @@ function routesOf(
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, queues: queue.queues, zones, publicDomain, isReserved: isOwnHost, clock }),
     ...queuesRoutes({ queues: queue.queues, messages: queue.messages, scripts }),
+    ...aiGatewayRoutes({
+      gateways: aiGateway.gateways,
+      origin: ({ request, node }) =>
+        publicUrl === ""
+          ? `${address.scheme(node.incoming)}://${request.headers.get("host") ?? "localhost"}`
+          : publicUrl.replace(/\/+$/, ""),
+    }),
     ...secretsStoreRoutes({ store: secretsStore.store! }),
     ...d1Routes({
       list: d1.list,

@@ -81,6 +81,7 @@ export function composePlatform(
       "D1 database": (await bindings.d1.list.list(account, one)).total,
       queue: (await bindings.queue.queues.list(account, one)).total,
       "secrets store": (await bindings.secretsStore.store?.count(account))?.stores ?? 0,
+      "AI gateway": (await bindings.aiGateway.gateways.list(account, one)).total,
       ...(await otherContents(account)),
     };
     const words = Object.entries(counts)

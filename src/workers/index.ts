@@ -5,6 +5,19 @@ export * from "./scripts/script.ts";
 export * from "./assets/index.ts";
 export { createBindings, type Bindings } from "./bindings/bindings.ts";
 export * from "./bindings/service.ts";
+export {
+  AI_GATEWAY_PREFIX,
+  aiGatewayErrors,
+  aiGatewayLimits,
+  createAiGatewayHttp,
+  createAiGateways,
+  aiGatewayMigrations,
+  defaultAiGatewaySettings,
+  type AiGateway,
+  type AiGatewayLog,
+  type AiGateways,
+  type AiGatewaySettings,
+} from "./ai/index.ts";
 export { workerUsers } from "./runtime/identities.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
 export { createEgressCheck, devEgress, serveEgress } from "./runtime/egress/policy.ts";

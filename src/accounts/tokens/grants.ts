@@ -58,7 +58,7 @@ const hasItemPermission = (permission: Permission): permission is keyof typeof R
   Object.hasOwn(R2_ITEM_PERMISSIONS, permission);
 
 function impliedPermissions(permission: Permission, effect: Grant["effect"]): Permission[] {
-  const [, area, word] = /^(.*) (Read|Write)$/.exec(permission)!;
+  const [, area, word] = /^(.*) (Read|Write|Run)$/.exec(permission)!;
   if (effect === "allow" && word === "Write") return [permission, `${area} Read` as Permission];
   if (effect === "deny" && word === "Read") return [permission, `${area} Write` as Permission];
   return [permission];

@@ -102,6 +102,13 @@ const table: [PermissionArea, Scope, Category, read?: string, write?: string][] 
     "6a018a9f2fc74eb6b293b0c548f38b39",
     "2efd5506f9c8494dacb1fa10a3e7d5b6",
   ],
+  [
+    "AI Gateway",
+    "account",
+    "developer_platform",
+    "4dc8917b4b40457d88d3035d5dadb054",
+    "6c8a3737f07f46369c1ea1f22138daaf",
+  ],
   ["D1", "account", "developer_platform", "192192df92ee43ac90f2aeeffce67e35", "09b2857d1c31407795e75e3fed8617a1"],
   [
     "Email Routing Addresses",
@@ -144,6 +151,7 @@ export const permissionGroups: readonly PermissionGroup[] = table
     group(`${area} Read`, scope, category, read),
     group(`${area} Write`, scope, category, write),
   ])
+  .concat(group("AI Gateway Run", "account", "developer_platform", "644535f4ed854494a59cb289d634b257"))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
 const byId = new Map(permissionGroups.map((each) => [each.id, each]));

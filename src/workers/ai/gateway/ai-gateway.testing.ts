@@ -17,7 +17,7 @@ export interface OpenAiServer {
 }
 
 /** Starts a server on a free port of the loopback address, and returns its URL without a path. */
-async function listenLocally(scope: Scope, server: Server): Promise<string> {
+export async function listenLocally(scope: Scope, server: Server): Promise<string> {
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   scope.after(() => (server.closeAllConnections(), server.close()));
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`;

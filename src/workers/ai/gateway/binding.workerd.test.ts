@@ -15,9 +15,9 @@ import {
   createAiGatewayProxy,
   createAiGateways,
   createGatewayLookup,
+  defaultAiGatewaySettings,
   type AiGateways,
 } from "./index.ts";
-import { defaultAiGatewaySettings } from "./gateways.ts";
 
 const KEY = "the-key-of-the-operator";
 

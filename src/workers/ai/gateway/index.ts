@@ -1,7 +1,11 @@
-export { createAiGateways } from "./gateways.ts";
+export { aiGatewayErrors } from "./errors.ts";
+export { aiGatewayLimits } from "./limits.ts";
+export { createAiGateways, defaultAiGatewaySettings } from "./gateways.ts";
+export { createAiGatewayHttp } from "./http.ts";
+export { AI_GATEWAY_PREFIX } from "./path.ts";
 export { createAiGatewayBinding, type AiGatewayBinding, type AiRunThroughGateway } from "./binding.ts";
 export { createGatewayLookup, type FindGateway } from "./lookup.ts";
-export type { AiGateways } from "./port.ts";
+export type { AiGateway, AiGatewayLog, AiGateways, AiGatewaySettings } from "./port.ts";
 export { aiProvidersOf } from "./providers.ts";
 export { createAiGatewayProxy, type AiGatewayProxy } from "./proxy.ts";
 export { aiGatewayMigrations } from "./schema.ts";

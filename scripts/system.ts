@@ -16,6 +16,8 @@ interface Need {
   for: Purpose[];
   /** The feature that is unavailable without the package, in one line. */
   without: string;
+  /** Nothing is missing without the package; it only saves time. */
+  optional?: boolean;
   found(): boolean;
   debianPackage: string;
   install(apt: Apt): void;
@@ -102,7 +104,19 @@ const needs: Need[] = [
       without: "videos cannot be processed",
       for: ["start", "test"] as Purpose[],
     },
-    { name: "Chromium", program: "chromium", debianPackage: "chromium", without: "videos are not played in a browser" },
+    {
+      name: "Chromium's headless shell",
+      program: "chromium-headless-shell",
+      debianPackage: "chromium-headless-shell",
+      optional: true,
+      without: "the browser tests use all of Chromium, which takes three times the processor time",
+    },
+    {
+      name: "Chromium",
+      found: () => isProgram("chromium-headless-shell") || isProgram("chromium"),
+      debianPackage: "chromium",
+      without: "videos are not played in a browser",
+    },
   ].map(
     ({
       program = "",
@@ -148,6 +162,7 @@ export function ensureSystem(
   const missing = needs.filter((need) => need.for.includes(purpose) && !need.found());
   if (missing.length === 0) return [];
   const packages = missing.map(({ debianPackage }) => debianPackage).join(" ");
+  const required = (those: Need[]) => those.filter(({ optional }) => optional !== true).map(({ name }) => name);
   if (process.getuid?.() !== 0 || !isDebian()) {
     for (const { name, without } of missing) say(`${name} is not installed: ${without}.`);
     say(
@@ -155,14 +170,15 @@ export function ensureSystem(
         ? `To install: sudo apt-get install -y ${packages}`
         : `To install, use your system's package manager; Debian calls it: ${packages}`,
     );
-    return missing.map(({ name }) => name);
+    return required(missing);
   }
   say(`installing ${packages} with apt-get ...`);
   const apt = createApt(say);
-  if (apt("update")) for (const need of missing) need.install(apt);
+  // An optional package may already have replaced a later one.
+  if (apt("update")) for (const need of missing) if (!need.found()) need.install(apt);
   const still = missing.filter((need) => !need.found());
   for (const { name, without } of still) say(`${name} could not be installed: ${without}.`);
-  return still.map(({ name }) => name);
+  return required(still);
 }
 
 /** The folder with initdb and postgres: Debian's newest version, or the first one on the PATH. */

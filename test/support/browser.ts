@@ -12,7 +12,7 @@ export const withoutChromium = (): string | false =>
 export const FAKE_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 
 /**
- * The system's Chromium, headless; closed when `scope` (a test context, or node:test's own `after`) ends. Starting
+ * The system's Chromium without its user interface; closed when `scope` (a test context, or node:test's own `after`) ends. Starting
  * takes half a second: use one per test file.
  */
 export async function openBrowser(
@@ -75,8 +75,10 @@ export async function openSite(
 /** Path of a client installed in `test/clients`: `clientFile("hls.js/dist/hls.js")`. */
 export const clientFile = (path: string): string => join(import.meta.dirname, "..", "clients", "node_modules", path);
 
-const findChromium = () =>
-  (process.env["PATH"] ?? "")
-    .split(delimiter)
-    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
-    .find((path) => existsSync(path));
+/** The headless shell first: the same engine without the user interface takes a third of the processor time. */
+const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+
+const findChromium = () => {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path));
+};

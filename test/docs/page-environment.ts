@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FREE_PORTS } from "../support/free-ports.ts";
 import { programMain } from "../support/program.ts";
+import { WRANGLER_NODE_OPTIONS } from "../support/wrangler.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 /** Clients that users already have installed; a new project uses the packages installed here. */
@@ -54,7 +55,7 @@ export async function setUpEnvironment(): Promise<PageEnvironment> {
   await tool("reelpost", reelpost({ http: http!, smtp: smtp! }));
   await tool(
     "npx",
-    `case "\${1-}" in\n  reelpost | tsc) exec "$@" ;;\n  wrangler) shift; exec "${process.execPath}" "${clients}/wrangler/bin/wrangler.js" "$@" ;;\nesac\necho "npx: the pages run reelpost, tsc and wrangler only" >&2\nexit 1`,
+    `case "\${1-}" in\n  reelpost | tsc) exec "$@" ;;\n  wrangler) shift; exec "${process.execPath}" ${WRANGLER_NODE_OPTIONS.map((option) => `"${option}"`).join(" ")} "${clients}/wrangler/bin/wrangler.js" "$@" ;;\nesac\necho "npx: the pages run reelpost, tsc and wrangler only" >&2\nexit 1`,
   );
   await tool("npm", NPM);
 

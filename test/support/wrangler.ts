@@ -10,6 +10,8 @@ interface Scope {
 }
 
 const BIN = join(import.meta.dirname, "..", "clients", "node_modules", "wrangler", "bin", "wrangler.js");
+/** Options of Node for wrangler: see the file. */
+export const WRANGLER_NODE_OPTIONS = ["--require", join(import.meta.dirname, "wrangler-code.cjs")];
 const PATIENCE_MS = 60_000;
 
 export interface Ran {
@@ -47,7 +49,7 @@ export async function createWrangler(
     CI: "1",
     NO_COLOR: "1",
     // Most of a command's time is spent compiling wrangler's fifteen megabytes of code; the test runner provides a
-    // directory with the compiled code for later commands.
+    // directory with the compiled code for later commands, which wrangler-code.cjs also uses.
     ...(process.env.NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_SEND_ERROR_REPORTS: "false",
@@ -56,7 +58,7 @@ export async function createWrangler(
     ...(account !== undefined && { CLOUDFLARE_ACCOUNT_ID: account }),
   };
   const launch = (args: string[], env: Record<string, string> = {}) =>
-    spawn(process.execPath, [BIN, ...args], {
+    spawn(process.execPath, [...WRANGLER_NODE_OPTIONS, BIN, ...args], {
       cwd: folder,
       env: { ...variables, ...env },
       stdio: ["pipe", "pipe", "pipe"],

@@ -42,6 +42,24 @@ describe("wrangler: rate limits", () => {
     assert.ok((await allowed("also-limited", "/b")) >= 3);
   });
 
+  it("a rate limit in unsafe.bindings works as one in ratelimits", async () => {
+    const { ratelimits, ...rest } = CONFIG;
+    const unsafe = { bindings: ratelimits.map((entry) => ({ ...entry, type: "ratelimit" })) };
+    const older = await platform.wrangler({
+      "wrangler.jsonc": JSON.stringify({ ...rest, name: "older", unsafe }),
+      "index.js": WORKER,
+    });
+    await older.run(["deploy"]);
+    const count = await allowed("older", "/older");
+    assert.ok(count >= 3 && count <= 6, String(count));
+    const { bindings } = await platform.ask<{ bindings: unknown }>(
+      `/accounts/${platform.account}/workers/scripts/older/settings`,
+    );
+    assert.deepEqual(bindings, [
+      { name: "LIMITER", type: "ratelimit", namespace_id: "1001", simple: { limit: 3, period: 60 } },
+    ]);
+  });
+
   it("the API returns the binding and rejects invalid ones", async () => {
     const path = `/accounts/${platform.account}/workers/scripts/limited`;
     const { bindings } = await platform.ask<{ bindings: unknown }>(`${path}/settings`);

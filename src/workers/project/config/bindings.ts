@@ -1,7 +1,7 @@
 import type { Binding, SendEmailBinding } from "../../scripts/script.ts";
 import type { DevVar } from "./dev-vars.ts";
 import { localIds } from "./local-ids.ts";
-import type { EnvironmentFields } from "./schema.ts";
+import { rateLimitsAmong, type EnvironmentFields } from "./schema.ts";
 
 /** Purpose of reading a worker: to run it on this machine, or to upload it to a server. */
 export type Purpose = "dev" | "deploy";
@@ -76,6 +76,7 @@ export function makeBindings(
       dataset,
     })),
     ...(fields.ratelimits ?? []).map((entry): Binding => ({ type: "ratelimit", ...entry })),
+    ...rateLimitsAmong(fields.unsafe?.bindings ?? []),
     ...(fields.ai == null ? [] : [{ type: "ai", name: fields.ai.binding } satisfies Binding]),
     ...(fields.version_metadata == null
       ? []

@@ -93,6 +93,7 @@ function checkSendEmail(document: ConfigDocument): Problem[] {
 const NAMED_LISTS: [list: string[], key: string][] = [
   [["send_email"], "name"],
   [["ratelimits"], "name"],
+  [["unsafe", "bindings"], "name"],
   [["services"], "binding"],
   [["secrets_store_secrets"], "binding"],
   [["durable_objects", "bindings"], "name"],

@@ -42,10 +42,23 @@ export const findMissingBindings = (view: EnvironmentView): MissingBinding[] =>
   unsupportedFields(view).flatMap(({ product, names }) => names.map((name) => ({ name, product })));
 
 function unsupportedFields(view: EnvironmentView) {
-  return Object.entries(UNSUPPORTED).flatMap(([field, product]) => {
-    const value = view.get(field);
-    return value === undefined || value === null || isEmpty(value) ? [] : [{ field, product, names: namesIn(value) }];
-  });
+  const fields = Object.entries(UNSUPPORTED).map(([field, product]) => ({ field, product, value: view.get(field) }));
+  const unsafe = {
+    field: "unsafe",
+    product: "unsafe bindings and metadata other than rate limits",
+    value: withoutRateLimits(view.get("unsafe")),
+  };
+  return [...fields, unsafe].flatMap(({ field, product, value }) =>
+    value === undefined || value === null || isEmpty(value) ? [] : [{ field, product, names: namesIn(value) }],
+  );
+}
+
+/** The value of `unsafe` without the bindings of type `ratelimit`, which are supported. */
+function withoutRateLimits(value: unknown): unknown {
+  const bindings = valueAt(value, ["bindings"]);
+  if (!Array.isArray(bindings)) return value;
+  const others = bindings.filter((entry: unknown) => valueAt(entry, ["type"]) !== "ratelimit");
+  return { ...(value as object), bindings: others };
 }
 
 /** Names are in `binding`, or in `name` of the entries of a list. */

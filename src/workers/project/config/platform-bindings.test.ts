@@ -36,6 +36,17 @@ const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
     ["LIMITER: RateLimit;"],
   ],
   [
+    {
+      unsafe: {
+        bindings: [
+          { name: "LIMITER", type: "ratelimit", namespace_id: "1001", simple: { limit: 100, period: 60 }, dev: {} },
+        ],
+      },
+    },
+    [{ type: "ratelimit", name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }],
+    ["LIMITER: RateLimit;"],
+  ],
+  [
     { analytics_engine_datasets: [{ binding: "EVENTS", dataset: "events" }, { binding: "OTHER" }] },
     [
       { type: "analytics_engine", name: "EVENTS", dataset: "events" },
@@ -101,6 +112,37 @@ test("a binding in secrets_store_secrets has the value from .dev.vars, or causes
     ["env.OTHER.get() fails in development: the secret has no value"],
   );
   assert.match(generateTypes(project), /KEY: SecretsStoreSecret;/);
+});
+
+test("unsafe.bindings: checks rate limits like ratelimits, and reports other types as unsupported", async (t) => {
+  const limiter = { name: "LIMITER", type: "ratelimit", namespace_id: "1001", simple: { limit: 100, period: 60 } };
+  const problemsOf = (bindings: object[], more: object = {}) =>
+    read(t, { unsafe: { bindings }, ...more }).then(
+      () => "",
+      (err: unknown) => messageOf(err),
+    );
+  assert.match(
+    await problemsOf([{ ...limiter, simple: { limit: 100, period: 30 } }]),
+    /error: "unsafe\.bindings\[0\]\.simple\.period" /,
+  );
+  assert.match(
+    await problemsOf([{ ...limiter, namespace_id: 1001 }]),
+    /"unsafe\.bindings\[0\]\.namespace_id" should be a string, but is the number 1001/,
+  );
+  assert.match(await problemsOf([limiter], { vars: { LIMITER: "x" } }), /duplicate name "LIMITER"/);
+
+  const { bindings, missingBindings, warnings } = await read(t, {
+    unsafe: { bindings: [limiter, { name: "OTHER", type: "beta_product" }] },
+  });
+  assert.deepEqual(bindings, [
+    { name: "LIMITER", type: "ratelimit", namespace_id: "1001", simple: { limit: 100, period: 60 } },
+  ]);
+  const product = "unsafe bindings and metadata other than rate limits";
+  assert.deepEqual(missingBindings, [{ name: "OTHER", product }]);
+  assert.deepEqual(
+    warnings.map(({ message }) => message),
+    [`"unsafe": reelpost does not support ${product}: env.OTHER is undefined`],
+  );
 });
 
 test("a worker that tail_consumers contains twice is listed once", async (t) => {

@@ -99,7 +99,7 @@ const d1Database = z.strictObject({
   remote,
 });
 
-const rateLimit = z.strictObject({
+const rateLimitFields = {
   name: bindingName,
   namespace_id: z
     .string()
@@ -109,7 +109,31 @@ const rateLimit = z.strictObject({
     limit: z.number().int().min(1).meta({ example: 100 }),
     period: z.union([z.literal(10), z.literal(60)]).meta({ description: "10 or 60 seconds", example: 60 }),
   }),
-});
+};
+const rateLimit = z.strictObject(rateLimitFields);
+
+/** Older projects declare rate limits in `unsafe.bindings`, whose entries wrangler uploads without checking them. */
+const unsafeRateLimit = z.object({ ...rateLimitFields, type: z.literal("ratelimit") });
+
+const unsafeBinding = z
+  .looseObject({
+    name: bindingName,
+    type: z.string().min(1),
+    namespace_id: z.unknown().optional().meta(rateLimitFields.namespace_id.meta()!),
+    simple: z
+      .unknown()
+      .optional()
+      .meta({ example: { limit: 100, period: 60 } }),
+  })
+  .superRefine((entry, context) => {
+    if (entry.type === "ratelimit")
+      for (const issue of unsafeRateLimit.safeParse(entry).error?.issues ?? [])
+        (context.issues as z.core.$ZodIssue[]).push(issue);
+  });
+
+/** The rate limits among the entries of `unsafe.bindings`. */
+export const rateLimitsAmong = (entries: readonly unknown[]): z.output<typeof unsafeRateLimit>[] =>
+  entries.flatMap((entry) => unsafeRateLimit.safeParse(entry).data ?? []);
 
 const service = z.strictObject({
   binding: bindingName,
@@ -343,6 +367,14 @@ export const perEnvironment = {
     { binding: "API_KEY", store_id: "0123456789abcdef0123456789abcdef", secret_name: "api-key" },
   ),
   ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
+  unsafe: z
+    .looseObject({ bindings: z.array(unsafeBinding).optional() })
+    .optional()
+    .meta({
+      example: {
+        bindings: [{ name: "LIMITER", type: "ratelimit", namespace_id: "1001", simple: { limit: 100, period: 60 } }],
+      },
+    }),
   ai: z
     .strictObject({ binding: bindingName, remote, staging: ignoredField })
     .nullish()
@@ -379,7 +411,6 @@ export const UNSUPPORTED: Record<string, string> = {
   pipelines: "Pipelines",
   site: "Workers Sites",
   text_blobs: "text blobs",
-  unsafe: "unsafe bindings",
   unsafe_hello_world: "the Hello World binding",
   vectorize: "Vectorize",
   vpc_services: "VPC services",

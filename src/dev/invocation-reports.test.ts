@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 import { createManualClock } from "../kernel/index.ts";
-import type { WrittenMail } from "../mail/index.ts";
+import { mailErrors, type WrittenMail } from "../mail/index.ts";
 import type { EmailOutcome, InboundMail, Invocation, MailActions, WorkerRuntime } from "../workers/index.ts";
-import type { DevEvent } from "./events.ts";
+import type { DevEvent, EmailEvent } from "./events.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
 
 const mail = (id: string): InboundMail => ({
@@ -83,6 +84,58 @@ const summary = (events: DevEvent[]) =>
     event.event === "email" ? event.id : "",
     "actions" in event ? event.actions.map(({ messageId }) => messageId) : "messageId" in event ? event.messageId : "",
   ]);
+
+describe("rejected replies", () => {
+  const rejection = mailErrors.inReplyToMismatch({ messageId: "<in@example.com>", given: "<other@example.com>" });
+  const fix = "Set In-Reply-To to <in@example.com>, the Message-ID of the incoming message. Given: <other@example.com>";
+  const actions = {
+    reply: () => Promise.reject(rejection),
+    replyBuilt: () => Promise.reject(new Error("no disk")),
+  } as unknown as MailActions;
+
+  async function handle(more: Partial<Invocation>) {
+    const events: DevEvent[] = [];
+    const { runtime, end } = heldRuntime();
+    let given: MailActions | undefined;
+    runtime.email = async (_name, _mail, passed) => {
+      given = passed;
+      return ok;
+    };
+    const reports = createInvocationReports({
+      explain: () => "a binding is wrong",
+      clock: createManualClock(),
+      report: (event) => void events.push(event),
+    });
+    void reports.instrument(runtime).email("inbox", mail("1"), actions);
+    await assert.rejects(
+      given!.reply({ from: "b@example.org", to: "a@example.com", raw: Readable.from([]) }),
+      rejection,
+    );
+    await assert.rejects(given!.replyBuilt({}), /no disk/);
+    end({ kind: "email", id: "1", from: "a@example.com", to: "b@example.org", rawSize: 5 }, more);
+    reports.close();
+    const [event] = events as [EmailEvent];
+    return { warnings: event.warnings, helps: event.exceptions.map(({ help }) => help) };
+  }
+
+  it("are explained with the exception that ended the handler", async () => {
+    const exceptions = [
+      { name: "Error", message: rejection.message },
+      { name: "TypeError", message: "other" },
+    ];
+    assert.deepEqual(await handle({ exceptions }), {
+      warnings: [],
+      helps: [`reply() was rejected.\nFix: ${fix}`, "a binding is wrong"],
+    });
+  });
+
+  it("are warnings if the worker has caught the error", async () => {
+    assert.deepEqual(await handle({}), {
+      warnings: [`reply() was rejected: In-Reply-To does not match original Message-ID. ${fix}`],
+      helps: [],
+    });
+  });
+});
 
 describe("invocation reports", () => {
   it("attributes a forward to its message, regardless of what else is running", (t) => {

@@ -1,6 +1,6 @@
-import type { Clock } from "../kernel/index.ts";
+import { UserError, type Clock } from "../kernel/index.ts";
 import type { WrittenMail } from "../mail/index.ts";
-import type { InboundMail, Invocation, InvocationOutcome, WorkerRuntime } from "../workers/index.ts";
+import type { InboundMail, Invocation, InvocationOutcome, MailActions, WorkerRuntime } from "../workers/index.ts";
 import { envelopeWarnings } from "./envelope-warnings.ts";
 import type { EmailEvent, Explained, FetchEvent, MailAction, EventReporter } from "./events.ts";
 
@@ -28,6 +28,8 @@ interface PendingInvocation {
   key: string;
   actions: MailAction[];
   warnings: string[];
+  /** Errors with which reply() rejected. */
+  rejectedReplies: UserError[];
   /** Milliseconds since the epoch: the start, and the end as seen by the caller. The record arrives slightly later. */
   startedAt: number;
   endedAt?: number;
@@ -54,7 +56,14 @@ export function createInvocationReports({
   let count = 0;
 
   function start(worker: string, key: string, warnings: string[] = []): PendingInvocation {
-    const entry: PendingInvocation = { worker, key, actions: [], warnings, startedAt: clock.now() };
+    const entry: PendingInvocation = {
+      worker,
+      key,
+      actions: [],
+      warnings,
+      rejectedReplies: [],
+      startedAt: clock.now(),
+    };
     if (count >= MAX_PENDING) return entry;
     count += 1;
     const entries = pending.get(worker);
@@ -81,16 +90,14 @@ export function createInvocationReports({
       | Pick<FetchEvent, "event" | "method" | "url" | "status">,
   ) {
     if (!remove(entry)) return;
-    const { worker, warnings, actions, startedAt } = entry;
-    const common = {
-      worker,
-      outcome,
-      wallMs: clock.now() - startedAt,
-      logs: [],
-      actions,
-      exceptions: exception === undefined ? [] : [exception],
-    };
-    report(event.event === "email" ? { ...event, ...common, warnings } : { ...event, ...common });
+    const { worker, actions, startedAt } = entry;
+    const common = { worker, outcome, wallMs: clock.now() - startedAt, logs: [], actions };
+    const thrown = exception === undefined ? [] : [exception];
+    report(
+      event.event === "email"
+        ? { ...event, ...common, ...explainReplies(entry, thrown) }
+        : { ...event, ...common, exceptions: thrown },
+    );
   }
 
   const sweeper = setInterval(() => {
@@ -127,7 +134,7 @@ export function createInvocationReports({
     const { event, script: worker, wallMs, outcome, logs, rejected } = invocation;
     const common = { worker, wallMs, outcome, logs, exceptions: explained(invocation) };
     if (event.kind === "email") {
-      const { actions = [], warnings = [] } = end(worker, emailKey(event.id, event.to)) ?? {};
+      const entry = end(worker, emailKey(event.id, event.to));
       const { id, from, to, rawSize } = event;
       report({
         event: "email",
@@ -136,9 +143,9 @@ export function createInvocationReports({
         to,
         rawSize,
         ...(rejected !== undefined && { rejected }),
-        warnings,
-        actions,
+        actions: entry?.actions ?? [],
         ...common,
+        ...explainReplies(entry, common.exceptions),
       });
     } else if (event.kind === "fetch") {
       const { method, url, status } = event;
@@ -169,7 +176,7 @@ export function createInvocationReports({
         const warning = buildWarning(name);
         const warnings = [...envelopeWarnings(mail), ...(warning === undefined ? [] : [warning])];
         const entry = start(name, emailKey(mail.id, mail.to), warnings);
-        const answer = runtime.email(name, mail, actions);
+        const answer = runtime.email(name, mail, noteRejectedReplies(actions, entry.rejectedReplies));
         const { id, from, to, rawSize } = mail;
         answer
           .then((outcome) =>
@@ -251,6 +258,44 @@ export function createInvocationReports({
       clearInterval(sweeper);
       for (const stop of unsubscribe) stop();
     },
+  };
+}
+
+/** Maximum number of rejected replies that are reported per message. */
+const MAX_REJECTED_REPLIES = 10;
+
+function noteRejectedReplies(actions: MailActions, rejected: UserError[]): MailActions {
+  const note = (err: unknown): never => {
+    if (err instanceof UserError && rejected.length < MAX_REJECTED_REPLIES) rejected.push(err);
+    throw err;
+  };
+  return {
+    ...actions,
+    reply: (reply) => actions.reply(reply).catch(note),
+    replyBuilt: (mail) => actions.replyBuilt(mail).catch(note),
+  };
+}
+
+/**
+ * The error of reply() has only the text that workers match. Adds the reason to the exception, or to the warnings if
+ * the worker has caught it.
+ */
+function explainReplies(
+  entry: Pick<PendingInvocation, "warnings" | "rejectedReplies"> | undefined,
+  exceptions: readonly Explained[],
+): Pick<EmailEvent, "warnings" | "exceptions"> {
+  const { warnings = [], rejectedReplies = [] } = entry ?? {};
+  const isThrown = ({ message }: UserError) => exceptions.some((exception) => exception.message === message);
+  const caught = rejectedReplies.filter((err) => !isThrown(err));
+  return {
+    warnings: [
+      ...warnings,
+      ...caught.map(({ message, fix }) => `reply() was rejected: ${message}${fix === undefined ? "" : `. ${fix}`}`),
+    ],
+    exceptions: exceptions.map((exception) => {
+      const fix = rejectedReplies.find(({ message }) => message === exception.message)?.fix;
+      return fix === undefined ? exception : { ...exception, help: `reply() was rejected.\nFix: ${fix}` };
+    }),
   };
 }
 

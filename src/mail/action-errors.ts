@@ -61,18 +61,18 @@ export const actionErrorEntries = {
     code: "E_VALIDATION_ERROR",
     http: 400,
     message: "no In-Reply-To header found in reply message",
-    fix: "Set In-Reply-To to the Message-ID of the incoming message: message.headers.get('Message-ID').",
+    fix: "Set In-Reply-To to the Message-ID of the incoming message, {messageId}: message.headers.get('Message-ID').",
   },
   inReplyToMismatch: {
     code: "E_VALIDATION_ERROR",
     http: 400,
     message: "In-Reply-To does not match original Message-ID",
-    fix: "Set In-Reply-To to {messageId}.",
+    fix: "Set In-Reply-To to {messageId}, the Message-ID of the incoming message. Given: {given}",
   },
   referencesInvalid: {
     code: "E_VALIDATION_ERROR",
     http: 400,
     message: "provided References header is invalid",
-    fix: "Omit References (it is added automatically), or use the incoming References plus the incoming Message-ID, at most 100 entries.",
+    fix: "Omit References (it is added automatically), or use the incoming References plus the incoming Message-ID, at most {limit} entries. The given References {problem}.",
   },
 } as const;

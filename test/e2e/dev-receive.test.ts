@@ -20,6 +20,11 @@ export default {
         "In-Reply-To: " + message.headers.get("message-id"), "", "thanks", ""].join("\\r\\n");
       await message.reply(new EmailMessage(message.to, "ada@example.com", raw));
     }
+    if (subject.startsWith("bad reply")) {
+      const raw = ["From: " + message.to, "Message-ID: <r2@example.org>", "In-Reply-To: <other@example.com>", "", "thanks", ""].join("\\r\\n");
+      const reply = () => message.reply(new EmailMessage(message.to, "ada@example.com", raw));
+      await (subject.endsWith("caught") ? reply().catch(() => {}) : reply());
+    }
     if (subject === "send") await env.OUT.send({ from: "inbox@example.org", to: "boss@example.com", subject: "report", text: "all well", html: "<p>all well</p>",
       attachments: [{ filename: "data.bin", type: "application/octet-stream", disposition: "attachment", content: new Uint8Array([0, 1, 2, 255]).buffer }] });
     if (subject === "late") ctx.waitUntil((async () => { await new Promise((r) => setTimeout(r, 50)); await message.forward("late@example.net"); })());
@@ -233,6 +238,28 @@ describe("receiving mail in development", () => {
     await assert.rejects(
       client.sendMail({ from: "ada@example.com", to: "smtp@example.org", subject: "throw", text: "x" }),
       /451/,
+    );
+  });
+
+  it("reports why a reply was rejected, whether the worker catches the error or not", async () => {
+    const send = async (subject: string, to: string) => {
+      const id = `<${to}@example.com>`;
+      await server.post(
+        message({ Subject: subject, To: `${to}@replies.example`, "Message-ID": id }),
+        `from=ada@example.com&to=${to}@replies.example`,
+      );
+      const event = await server.event((e) => isEmail(e) && e.to === `${to}@replies.example`);
+      assert.ok(isEmail(event));
+      const fix = `Set In-Reply-To to ${id}, the Message-ID of the incoming message. Given: <other@example.com>`;
+      return { event, fix };
+    };
+    const thrown = await send("bad reply", "thrown");
+    assert.deepEqual(thrown.event.warnings, []);
+    assert.equal(thrown.event.exceptions[0]?.help, `reply() was rejected.\nFix: ${thrown.fix}`);
+    const caught = await send("bad reply caught", "caught");
+    assert.deepEqual(
+      [caught.event.outcome, caught.event.warnings],
+      ["ok", [`reply() was rejected: In-Reply-To does not match original Message-ID. ${caught.fix}`]],
     );
   });
 

@@ -130,25 +130,52 @@ test("keeps References set by the worker if they contain the thread", async () =
 });
 
 for (const [why, incoming, from] of [
-  ["automatic replies are suppressed", "X-Auto-Response-Suppress: All\r\n"],
-  ["it was sent automatically", "Auto-Submitted: auto-replied; owner=x\r\n"],
-  ["it is bulk mail", "Precedence: Bulk\r\n"],
-  ["it is from a mailing list", "List-Id: <l.example>\r\n"],
-  ["In-Reply-To without References", "In-Reply-To: <0@x>\r\n"],
-  ["References without In-Reply-To", "References: <0@x>\r\n"],
-  ["100 References", `In-Reply-To: <0@x>\r\nReferences:${" <x@y>".repeat(100)}\r\n`],
-  ["the null sender", "", ""],
-  ["no Message-ID", "Message-ID: \r\nFrom: a@sender.example\r\n"],
+  ["requests no automatic replies (X-Auto-Response-Suppress: All)", "X-Auto-Response-Suppress: All\r\n"],
+  ["was sent automatically (Auto-Submitted: auto-replied; owner=x)", "Auto-Submitted: auto-replied; owner=x\r\n"],
+  ["is bulk mail (Precedence: Bulk)", "Precedence: Bulk\r\n"],
+  ["comes from a mailing list (List-Id: <l.example>)", "List-Id: <l.example>\r\n"],
+  ["has In-Reply-To: <0@x>, but no References", "In-Reply-To: <0@x>\r\n"],
+  ["has References: <0@x>, but no In-Reply-To", "References: <0@x>\r\n"],
+  ["References header has 101 entries", `In-Reply-To: <0@x>\r\nReferences:${" <x@y>".repeat(101)}\r\n`],
+  ["has a null sender", "", ""],
+  ["has no Message-ID", "Message-ID: \r\nFrom: a@sender.example\r\n"],
 ] as [string, string, string?][]) {
   test(`Original email is not replyable: ${why}`, async () => {
     const { answerWith, replyBuilt, transport } = await setUp({ incoming, from });
     const expected = (err: Error & { fix?: string }) =>
-      err.message === "Original email is not replyable" && err.fix !== undefined && err.fix.length > 10;
+      err.message === "Original email is not replyable" &&
+      err.fix?.includes(why) === true &&
+      /\. (Skip|Send) .+\.$/.test(err.fix);
     await assert.rejects(answerWith(GOOD), expected);
     await assert.rejects(replyBuilt({ from: "b@here.example", subject: "x", text: "y" }), expected);
     assert.equal(transport.sent.length, 0);
   });
 }
+
+test("the fix of a rejected reply contains the values", async () => {
+  const { answerWith } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
+  const fixOf = (fields: string[], options = {}) =>
+    answerWith(fields, options).then(
+      () => "",
+      ({ fix }: { fix: string }) => fix,
+    );
+  assert.match(await fixOf(GOOD.slice(0, 2)), /the Message-ID of the incoming message, <in@sender\.example>/);
+  const other = "In-Reply-To: <other@sender.example>";
+  assert.equal(
+    await fixOf([...GOOD.slice(0, 2), other]),
+    "Set In-Reply-To to <in@sender.example>, the Message-ID of the incoming message. Given: <other@sender.example>",
+  );
+  assert.match(
+    await fixOf([...GOOD, "References: <in@sender.example>"]),
+    /The given References do not contain <0@x>\.$/,
+  );
+  assert.match(
+    await fixOf([...GOOD, `References: <in@sender.example>${" <x@y>".repeat(100)}`]),
+    /The given References have 101 entries\.$/,
+  );
+  assert.match(await fixOf(GOOD, { from: "b@elsewhere.example" }), /from an address in here\.example/);
+  assert.match(await fixOf(GOOD, { to: "c@sender.example" }), /to the sender of the message, a@sender\.example/);
+});
 
 test("header values that still allow a reply", async () => {
   for (const incoming of [

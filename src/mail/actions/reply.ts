@@ -59,7 +59,7 @@ export function createReply({
     if (!sameAddress(to, live.from))
       throw mailErrors.recipientNotAllowed({
         address: to,
-        fix: `A reply must be sent to the sender of the message: ${live.from}.`,
+        fix: `Send the reply to the sender of the message, ${live.from}.`,
       });
   }
 

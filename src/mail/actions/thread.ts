@@ -1,3 +1,4 @@
+import { truncate } from "../../kernel/text.ts";
 import {
   headerValue,
   headerValues,
@@ -8,6 +9,9 @@ import {
 import { mailErrors } from "../errors.ts";
 import { messageIds, type Message } from "../messages/index.ts";
 import { MAX_REFERENCES } from "./replyable.ts";
+
+/** Maximum length of a header value in an error. */
+const MAX_SHOWN = 200;
 
 /**
  * Checks that a reply belongs to the thread of the message it answers (RFC 5322 3.6.4) and returns the missing fields:
@@ -24,15 +28,18 @@ export function threadFields(incoming: Message, reply: HeaderField[]): HeaderFie
 
 function checkInReplyTo(incoming: Message, reply: HeaderField[]) {
   const value = headerValue(reply, "in-reply-to");
-  if (value === undefined || value === "") throw mailErrors.noInReplyTo();
+  if (value === undefined || value === "") throw mailErrors.noInReplyTo({ messageId: incoming.messageId });
   if (parseMessageId(value) !== incoming.messageId)
-    throw mailErrors.inReplyToMismatch({ messageId: incoming.messageId });
+    throw mailErrors.inReplyToMismatch({ messageId: incoming.messageId, given: truncate(value, MAX_SHOWN) });
 }
 
 function checkReferences(incoming: Message, given: string[]) {
   const has = new Set(given);
-  if (given.length > MAX_REFERENCES || !referencesFor(incoming).every((id) => has.has(id)))
-    throw mailErrors.referencesInvalid();
+  const missing = referencesFor(incoming).find((id) => !has.has(id));
+  const isTooLong = given.length > MAX_REFERENCES;
+  if (!isTooLong && missing === undefined) return;
+  const problem = isTooLong ? `have ${given.length} entries` : `do not contain ${missing}`;
+  throw mailErrors.referencesInvalid({ limit: MAX_REFERENCES, problem });
 }
 
 /** The parent's references and the parent itself. */

@@ -181,6 +181,7 @@ export function createDev(
     video: video.handle,
     s3: s3.handle,
     storage: storage.handle,
+    analytics: bindings.analytics,
     health: () => ({ workers: workers.status() }),
   });
 

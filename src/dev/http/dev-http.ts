@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../../kernel/index.ts";
-import type { WorkerRuntime } from "../../workers/index.ts";
+import type { Analytics, WorkerRuntime } from "../../workers/index.ts";
+import { answerAnalyticsSql, isAnalyticsSql } from "./analytics-sql.ts";
 import type { Receive } from "./receive.ts";
 import { hasLocalHost, isCrossOrigin } from "./cross-origin.ts";
 import { SCHEDULED_PATH, runScheduled } from "./scheduled.ts";
@@ -20,6 +21,8 @@ interface Options {
   s3: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Handles requests to the storage API, whose prefix has been removed from the URL. */
   storage: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** The data points that workers have written, for the SQL API. */
+  analytics: Pick<Analytics, "query">;
   /** Fields of the health response besides `status`. */
   health: () => Record<string, unknown>;
   /** The response of the metrics endpoint, in Prometheus text format. */
@@ -70,6 +73,7 @@ export function createDevHttp({
   video,
   s3,
   storage,
+  analytics,
   health,
   metrics,
   log,
@@ -104,6 +108,12 @@ export function createDevHttp({
       request.url = request.url!.slice(STORAGE_PREFIX.length);
       if (!continued) response.writeContinue();
       return void storage(request, response).catch((err: unknown) => failed(err, response));
+    }
+    if (isAnalyticsSql(request.url!)) {
+      if (isCrossOrigin(request))
+        return sendTextError(response, 403, "The SQL API rejects requests from other sites' pages");
+      if (!continued) response.writeContinue();
+      return void answerAnalyticsSql(analytics, request, response).catch((err: unknown) => failed(err, response));
     }
     const choice = pickWorker(request.url!, request.headers.host, workers);
     // The client may still send the body that it held back, or may not, so the connection cannot be reused (RFC 9110

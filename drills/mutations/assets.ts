@@ -97,4 +97,16 @@ export const mutations: Mutation[] = [
     to: "if (size < 0)",
     test: "src/workers/assets/store/assets.test.ts",
   },
+  {
+    file: "src/workers/assets/base-path.ts",
+    from: 'if (path === basePath.slice(0, -1)) return "/";',
+    to: "",
+    test: "src/workers/assets/site/site.test.ts",
+  },
+  {
+    file: "src/workers/assets/site/resolve.ts",
+    from: "if (pathBelow(basePath, decodePath(url.pathname)) === undefined) return undefined;",
+    to: "",
+    test: "src/workers/assets/site/site.test.ts",
+  },
 ];

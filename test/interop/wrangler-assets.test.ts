@@ -173,4 +173,27 @@ describe("wrangler deploy with static assets", () => {
     const done = await upload(session.result.jwt, "abc");
     assert.deepEqual([done.status, typeof done.body.result?.jwt], [201, "string"]);
   });
+
+  it("with base_path, files are below it and the worker handles other paths", async () => {
+    const { run_worker_first: _, ...assets } = CONFIG.assets;
+    const based = await platform.wrangler({
+      "wrangler.jsonc": JSON.stringify({ ...CONFIG, name: "based", assets: { ...assets, base_path: "/docs" } }),
+      "src/index.js": WORKER,
+      "public/index.html": "home",
+      "public/about.html": "about",
+    });
+    await based.run(["deploy"]);
+    const summaries = await Promise.all(
+      ["/docs/", "/docs/about", "/docs/about.html", "/about"].map(async (path) => {
+        const { status, headers, body } = await get("based", path);
+        return [status, headers.location ?? body];
+      }),
+    );
+    assert.deepEqual(summaries, [
+      [200, "home"],
+      [200, "about"],
+      [307, "/docs/about"],
+      [200, "worker /about "],
+    ]);
+  });
 });

@@ -36,6 +36,7 @@ export async function prepareAssets(
       html_handling: config.htmlHandling,
       not_found_handling: config.notFoundHandling,
       run_worker_first: config.runWorkerFirst,
+      base_path: config.basePath,
       _headers: headers,
       _redirects: redirects,
     },

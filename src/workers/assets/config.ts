@@ -14,6 +14,8 @@ export interface AssetsConfig {
   notFoundHandling?: (typeof NOT_FOUND_HANDLING)[number];
   /** Requests that the worker handles before assets: all, or those with a matching path. Default false. */
   runWorkerFirst?: boolean | string[];
+  /** The path under which the assets are served, as readBasePath() returns it. Default "/". */
+  basePath?: string;
   /** Contents of `_headers` and `_redirects`. */
   headers?: string;
   redirects?: string;

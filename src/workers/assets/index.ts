@@ -1,3 +1,4 @@
+export { readBasePath } from "./base-path.ts";
 export { HTML_HANDLING, NOT_FOUND_HANDLING, workerFirstProblem, type AssetsConfig } from "./config.ts";
 export { assetErrors } from "./errors.ts";
 export { ASSET_LIMITS } from "./limits.ts";

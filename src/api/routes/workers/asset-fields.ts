@@ -4,6 +4,7 @@ import {
   assetErrors,
   HTML_HANDLING,
   NOT_FOUND_HANDLING,
+  readBasePath,
   workerFirstProblem,
   type AssetsConfig,
   type Upload,
@@ -42,8 +43,8 @@ export const hasAssets = ({ assets, keep_assets }: AssetFields): boolean =>
   typeof assets?.jwt === "string" || keep_assets === true;
 
 /**
- * Returns the assets of a new version. `more` overrides the configuration in the fields. Throws badMetadata, badConfig,
- * notOffered.
+ * Returns the assets of a new version. `more` overrides the configuration in the fields. Throws badMetadata and
+ * badConfig.
  */
 export function readAssetFields(fields: AssetFields, part: string, more: AssetsConfig = {}): Pick<Upload, "assets"> {
   const { assets } = fields;
@@ -70,11 +71,9 @@ function configOf({
   _headers,
   _redirects,
 }: NonNullable<NonNullable<AssetFields["assets"]>["config"]>): AssetsConfig {
-  if (typeof base_path === "string" && base_path !== "/")
-    throw workerRouteErrors.notOffered({
-      what: "Asset base paths (`base_path`)",
-      fix: "Put the files in a folder of that name in the assets directory.",
-    });
+  const base = typeof base_path === "string" ? readBasePath(base_path) : undefined;
+  if (base !== undefined && "reason" in base)
+    throw assetErrors.badConfig({ reason: `base_path: ${base.reason}`, fix: base.fix });
   if (Array.isArray(run_worker_first)) {
     const problem = workerFirstProblem(run_worker_first);
     if (problem !== undefined)
@@ -94,6 +93,7 @@ function configOf({
     ...(html_handling && { htmlHandling: html_handling }),
     ...(not_found_handling && { notFoundHandling: not_found_handling }),
     ...(first !== undefined && { runWorkerFirst: first }),
+    ...(base !== undefined && { basePath: base.basePath }),
     ...(typeof _headers === "string" && { headers: _headers }),
     ...(typeof _redirects === "string" && { redirects: _redirects }),
   };

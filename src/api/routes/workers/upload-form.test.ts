@@ -247,7 +247,10 @@ describe("metadata of an upload", () => {
   test("rejects unsupported features unless they are empty", async () => {
     for (const empty of [{ exports: {} }, { assets: {} }, { containers: [] }])
       await readUploadForm(withMetadata(empty));
-    assert.match(await refusal(withMetadata({ assets: { config: { base_path: "/docs" } } })), /base_path/);
+    assert.match(
+      await refusal(withMetadata({ assets: { jwt: "t", config: { base_path: "//docs" } } })),
+      /base_path: "\/\/docs" is a URL/,
+    );
     assert.match(await refusal(withMetadata({ exports: { A: { type: "durable-object" } } })), /exports/);
     assert.match(await refusal(withMetadata({ containers: [{ class_name: "A" }] })), /Containers/);
   });

@@ -1,3 +1,4 @@
+import { pathBelow, pathWithBase } from "../base-path.ts";
 import type { AssetFile, AssetFiles } from "../files/port.ts";
 import { findTarget } from "./html-handling.ts";
 import type { AssetRouting } from "./routing.ts";
@@ -22,21 +23,27 @@ export function resolveAsset(
   files: AssetFiles,
   routing: AssetRouting,
 ): ResolvedAsset | undefined {
+  const { basePath } = routing;
+  if (pathBelow(basePath, decodePath(url.pathname)) === undefined) return undefined;
   const rule = routing.redirectOf(url.host, url.pathname);
   if (rule !== undefined && rule.status !== 200)
     return { kind: "redirect", status: rule.status, location: locationOf(new URL(rule.to, url), url) };
   const pathname = rule === undefined ? url.pathname : new URL(rule.to, url).pathname;
   const path = decodePath(pathname);
-  const target = findTarget(path, routing, {
-    find: files.find,
-    maxPathLength: files.maxPathLength,
-    contentOf: ({ etag }) => etag,
-  });
+  const assetPath = pathBelow(basePath, path);
+  const target =
+    assetPath === undefined
+      ? undefined
+      : findTarget(assetPath, routing, {
+          find: files.find,
+          maxPathLength: files.maxPathLength,
+          contentOf: ({ etag }) => etag,
+        });
   // A matching rule answers the request even if its destination does not exist.
   if (target === undefined) return rule && { kind: "status", status: 404 };
   if (method !== "GET" && method !== "HEAD") return { kind: "status", status: 405 };
   // Each file has one canonical URL: the encoded form of its path.
-  const canonical = encodePath("redirect" in target ? target.redirect : path);
+  const canonical = encodePath("redirect" in target ? pathWithBase(basePath, target.redirect) : path);
   if ("redirect" in target || canonical !== pathname)
     return { kind: "redirect", status: 307, location: canonical + url.search };
   return { kind: "file", file: target.file, status: target.status };

@@ -1,3 +1,4 @@
+import { NO_BASE_PATH } from "../base-path.ts";
 import { matchesGlob, workerFirstRules, type AssetsConfig } from "../config.ts";
 import { parseHeaders, type HeaderRule } from "./headers-file.ts";
 import { parseRedirects, type RedirectRule } from "./redirects-file.ts";
@@ -8,6 +9,7 @@ import { compileRule, fillIn, type RulePattern } from "./rule-pattern.ts";
 export interface AssetRouting {
   htmlHandling: NonNullable<AssetsConfig["htmlHandling"]>;
   notFoundHandling: NonNullable<AssetsConfig["notFoundHandling"]>;
+  basePath: string;
   /** True if a browser navigation to a missing file gets the not-found response instead of the worker's response. */
   navigationPrefersAssets: boolean;
   /** True if `run_worker_first` is a list. */
@@ -35,7 +37,12 @@ export function compileRouting(
   config: AssetsConfig,
   { compatibilityDate, compatibilityFlags }: Compatibility,
 ): AssetRouting {
-  const { htmlHandling = "auto-trailing-slash", notFoundHandling = "none", runWorkerFirst = false } = config;
+  const {
+    htmlHandling = "auto-trailing-slash",
+    notFoundHandling = "none",
+    runWorkerFirst = false,
+    basePath = NO_BASE_PATH,
+  } = config;
   const redirects = parseRedirects(config.redirects ?? "", htmlHandling);
   const headers = parseHeaders(config.headers ?? "");
   const fixed = new Map(redirects.rules.filter(({ dynamic }) => !dynamic).map((rule) => [rule.from, rule]));
@@ -48,6 +55,7 @@ export function compileRouting(
   return {
     htmlHandling,
     notFoundHandling,
+    basePath,
     navigationPrefersAssets: compatibilityFlags.includes(NAVIGATION_FLAGS[0])
       ? true
       : compatibilityDate >= NAVIGATION_DATE && !compatibilityFlags.includes(NAVIGATION_FLAGS[1]),

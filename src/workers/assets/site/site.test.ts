@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import type { AssetsConfig } from "../config.ts";
 import type { AssetFile } from "../files/port.ts";
+import { readBasePath } from "../base-path.ts";
 import { compileRouting } from "./routing.ts";
 import { createAssetSite } from "./site.ts";
 
@@ -62,6 +63,54 @@ async function start(
         .end();
     });
 }
+
+describe("a base path", () => {
+  const files = { "/index.html": "home", "/page.html": "page", "/a b.txt": "text", "/404.html": "missing" };
+  const summaryOf = ({ status, headers, body }: Answer) => [status, headers.location ?? body];
+  const answers = async (get: Awaited<ReturnType<typeof start>>, ...paths: string[]) =>
+    (await Promise.all(paths.map((path) => get(path)))).map(summaryOf);
+
+  it("precedes the paths of assets and redirects; the worker handles other paths", async (t) => {
+    const get = await start(t, files, { config: { basePath: "/docs/" } });
+    assert.deepEqual(
+      await answers(get, "/docs/", "/docs", "/docs/page", "/docs/a%20b.txt", "/docs/page.html?a=1", "/docs/index.html"),
+      [
+        [200, "home"],
+        [200, "home"],
+        [200, "page"],
+        [200, "text"],
+        [307, "/docs/page?a=1"],
+        [307, "/docs/"],
+      ],
+    );
+    assert.deepEqual(
+      await answers(get, "/", "/page", "/docsy", "/docs/none"),
+      Array.from({ length: 4 }, () => [299, ""]),
+    );
+  });
+
+  it("applies to not_found_handling, and to redirects by their full path", async (t) => {
+    const redirects = "/docs/old /docs/page 301\n/docs/proxied /docs/page 200\n/docs/out /page 200\n/old /docs/page\n";
+    const config: AssetsConfig = { basePath: "/docs/", notFoundHandling: "404-page", redirects };
+    const get = await start(t, files, { config, hasWorker: false });
+    assert.deepEqual(await answers(get, "/docs/none", "/none", "/docs/old", "/docs/proxied", "/docs/out", "/old"), [
+      [404, "missing"],
+      [404, ""],
+      [301, "/docs/page"],
+      [200, "page"],
+      [404, ""],
+      [404, ""],
+    ]);
+  });
+
+  it("is normalized, and rejected if it is not a path", () => {
+    for (const text of ["docs", "/docs", "/docs/", "./x/..//docs/."])
+      assert.deepEqual(readBasePath(text), { basePath: "/docs/" });
+    for (const text of ["/", ".", "/..", "a/.."]) assert.deepEqual(readBasePath(text), { basePath: "/" });
+    for (const text of ["", "//host/", "https://x/", "/a?b", "/a#b", "/a%20b", "/a\\b", "/a\nb", "x".repeat(501)])
+      assert.ok("reason" in readBasePath(text), text);
+  });
+});
 
 describe("asset site", () => {
   it("sends an asset with the published default headers", async (t) => {

@@ -7,6 +7,11 @@ test("a worker may have only assets; their fields are checked", async (t) => {
   const only = { name: "site", compatibility_date: DATE, assets: { directory: "./public" } };
   const root = await folder(t, { "wrangler.json": JSON.stringify(only), "public/index.html": "" });
   const project = await read(root);
+  const based = await folder(t, {
+    "wrangler.json": JSON.stringify({ ...only, assets: { directory: "./public", base_path: "docs" } }),
+    "public/index.html": "",
+  });
+  assert.deepEqual((await read(based)).assets?.config, { basePath: "/docs/" });
   assert.deepEqual([project.main, project.bindings, project.assets?.directory], ["", [], join(root, "public")]);
 
   const refusal = async (config: object) => {
@@ -31,7 +36,10 @@ test("a worker may have only assets; their fields are checked", async (t) => {
     await refusal({ main, assets: { directory: "x", run_worker_first: ["!/a"] } }),
     /"assets.run_worker_first" is invalid: it has only negative patterns/,
   );
-  assert.match(await refusal({ main, assets: { directory: "x", base_path: "/docs" } }), /"assets.base_path"/);
+  assert.match(
+    await refusal({ main, assets: { directory: "x", base_path: "https://docs" } }),
+    /"assets.base_path" is invalid: "https:\/\/docs" is a URL/,
+  );
   assert.match(
     await refusal({ main, vars: { A: "1" }, assets: { directory: "x", binding: "A" } }),
     /duplicate name "A"/,

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ConfigDocument, type Problem, errorAt, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import { readBasePath } from "../../assets/base-path.ts";
 import { type AssetsConfig, workerFirstProblem } from "../../assets/config.ts";
 import type { Purpose } from "./bindings.ts";
 import type { EnvironmentView } from "./environment.ts";
@@ -17,7 +18,8 @@ export interface ProjectAssets {
 
 export function readAssets({ assets }: EnvironmentFields, root: string): ProjectAssets | undefined {
   if (assets === undefined) return undefined;
-  const { directory, binding, html_handling, not_found_handling, run_worker_first } = assets;
+  const { directory, binding, html_handling, not_found_handling, run_worker_first, base_path } = assets;
+  const base = base_path === undefined ? undefined : readBasePath(base_path);
   return {
     directory: resolve(root, directory),
     binding,
@@ -25,11 +27,12 @@ export function readAssets({ assets }: EnvironmentFields, root: string): Project
       ...(html_handling !== undefined && { htmlHandling: html_handling }),
       ...(not_found_handling !== undefined && { notFoundHandling: not_found_handling }),
       ...(run_worker_first !== undefined && { runWorkerFirst: run_worker_first }),
+      ...(base !== undefined && "basePath" in base && { basePath: base.basePath }),
     },
   };
 }
 
-/** Checks `run_worker_first`, and fields that require `main`. */
+/** Checks `run_worker_first` and `base_path`, and fields that require `main`. */
 export function checkAssets(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const path = view.pathOf("assets");
   const patterns: unknown = valueAt(document.value, [...path, "run_worker_first"]);
@@ -45,6 +48,16 @@ export function checkAssets(document: ConfigDocument, view: EnvironmentView): Pr
         ),
       );
   }
+  const basePath: unknown = valueAt(document.value, [...path, "base_path"]);
+  const base = typeof basePath === "string" ? readBasePath(basePath) : undefined;
+  if (base !== undefined && "reason" in base)
+    problems.push(
+      errorAt(
+        document.locate([...path, "base_path"]),
+        `"assets.base_path" is invalid: ${base.reason}`,
+        'write it as a path such as "/docs/"',
+      ),
+    );
   if (view.get("main") !== undefined) return problems;
   for (const field of ["binding", "run_worker_first"]) {
     const value: unknown = valueAt(document.value, [...path, field]);

@@ -262,10 +262,7 @@ const assets = z.strictObject({
     .union([z.boolean(), z.array(z.string())])
     .optional()
     .meta({ description: "true, false or a list of patterns", example: ["/api/*"] }),
-  base_path: z
-    .literal("/")
-    .optional()
-    .meta({ description: '"/"', fix: "put the files in a folder of that name in the assets directory" }),
+  base_path: z.string().optional().meta({ example: "/docs/" }),
 });
 
 /** Fields that a named environment inherits from the top level if unset. */

@@ -190,4 +190,28 @@ export const mutations: Mutation[] = [
     to: "",
     test: "src/workers/ai/ai.test.ts",
   },
+  {
+    file: "src/workers/scripts/references-table.ts",
+    from: "return { ...binding, service: to };",
+    to: "return binding;",
+    test: "src/workers/scripts/scripts.test.ts",
+  },
+  {
+    file: "src/workers/scripts/references-table.ts",
+    from: "coalesce(revision, 0) + 1",
+    to: "coalesce(revision, 0)",
+    test: "src/workers/scripts/scripts.test.ts",
+  },
+  {
+    file: "src/workers/scripts/rename.ts",
+    from: "found.revision + 1",
+    to: "found.revision",
+    test: "src/workers/scripts/scripts.test.ts",
+  },
+  {
+    file: "src/workers/live/routes.ts",
+    from: "since: clock.now() - FORMER_NAME_MS",
+    to: "since: clock.now()",
+    test: "src/workers/scripts/scripts.test.ts",
+  },
 ];

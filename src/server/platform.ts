@@ -32,6 +32,8 @@ interface PlatformDeps {
    * deleted.
    */
   otherContents(account: string): Promise<Record<string, number>>;
+  /** References to workers in modules created later. */
+  otherReferences: Parameters<typeof createWorkers>[0]["otherReferences"];
 }
 
 const r2HttpOptions = (settings: Settings) => ({
@@ -44,7 +46,7 @@ const r2HttpOptions = (settings: Settings) => ({
 });
 
 export function composePlatform(
-  { store, bindings, secrets, runtime, settings, schemeOf, scheduled, otherContents }: PlatformDeps,
+  { store, bindings, secrets, runtime, settings, schemeOf, scheduled, otherContents, otherReferences }: PlatformDeps,
   basics: Basics,
 ): Platform {
   const { db, events } = store;
@@ -66,6 +68,7 @@ export function composePlatform(
       schemeOf,
       scriptBytes,
       scheduled,
+      otherReferences,
       r2Http: r2HttpOptions(settings),
     },
     basics,

@@ -107,6 +107,7 @@ export async function openModules(
       schemeOf: address.scheme,
       scheduled: roles.has("workers"),
       otherContents: (account) => late.stream!.contents(account),
+      otherReferences: () => [late.mail!.routing.references],
     },
     basics,
   );

@@ -32,6 +32,13 @@ export const workerErrors = defineErrors("workers", {
     message: "{name} is not a valid name for a Worker.",
     fix: "Use 1 to 63 characters of a-z 0-9 - _, not beginning with a dash.",
   },
+  nameTaken: {
+    code: 10040,
+    http: 409,
+    permanent: true,
+    message: "A Worker named {name} already exists.",
+    fix: "Choose another name, or update the existing Worker.",
+  },
   tooManyScripts: {
     code: 10037,
     http: 403,

@@ -1,6 +1,7 @@
 export * from "./errors.ts";
 export * from "./ports.ts";
 export type * from "./scripts/port.ts";
+export type { ScriptReferences } from "./scripts/references.ts";
 export * from "./scripts/script.ts";
 export * from "./assets/index.ts";
 export { createBindings, type Bindings } from "./bindings/bindings.ts";

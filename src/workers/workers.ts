@@ -17,6 +17,7 @@ import { createHostOwners, createWorkerRouting, type RoutingZones, type WorkerRo
 import { createSchedules } from "./schedules/schedules.ts";
 import type { LiveVersions } from "./scripts/live-versions.ts";
 import type { LiveWorkers } from "./scripts/port.ts";
+import type { ScriptReferences } from "./scripts/references.ts";
 import { createScripts, type ScriptStore } from "./scripts/scripts.ts";
 import { createConsumerLookup, createTailConsumers, createTails, type Tails } from "./tails/index.ts";
 
@@ -39,6 +40,8 @@ interface WorkersOptions {
   scriptBytes: number;
   /** True if this process runs cron triggers and delivers queue messages. */
   scheduled: boolean;
+  /** The references to workers by name in higher domains. Called for each rename. */
+  otherReferences(): readonly ScriptReferences[];
 }
 
 /** Deployed workers. */
@@ -68,6 +71,7 @@ export function createWorkers(
     r2Http,
     scriptBytes,
     scheduled,
+    otherReferences,
   }: WorkersOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): Workers {
@@ -126,6 +130,12 @@ export function createWorkers(
       storedSecret: async (account, store, name) =>
         (await bindings.secretsStore.store?.isForWorkers(account, store, name)) === true,
     },
+    references: [
+      { rename: (...rename) => routing.references.rename(...rename) },
+      bindings.queue.queues.references,
+      tails.references,
+      { rename: (...rename) => renameAll(otherReferences(), ...rename) },
+    ],
     accountName: accounts.nameOf,
     limits: { scriptBytes },
   });
@@ -187,5 +197,16 @@ export function createWorkers(
       db,
       storage: objectStorage ?? { list: async () => ({ items: [], total: 0 }) },
     }),
+  };
+}
+
+async function renameAll(
+  references: readonly ScriptReferences[],
+  ...rename: Parameters<ScriptReferences["rename"]>
+): Promise<() => Promise<void>> {
+  const announcements: (() => void | Promise<void>)[] = [];
+  for (const each of references) announcements.push(await each.rename(...rename));
+  return async () => {
+    await Promise.all(announcements.map((announce) => announce()));
   };
 }

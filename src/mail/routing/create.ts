@@ -1,5 +1,6 @@
 import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { Db, Events, Secrets } from "../../store/index.ts";
+import type { ScriptReferences } from "../../workers/index.ts";
 import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
 import { createAddresses, type Addresses, type AddressesDeps } from "../addresses/index.ts";
 import { createDkimKeys, type DkimKeys } from "../dkim-keys/index.ts";
@@ -11,7 +12,7 @@ import type { RecordVerifier, RoutingLimits, RoutingDeps } from "./deps.ts";
 import { createPlanner, type PlannedZone, type PlanRequest } from "./plan.ts";
 import { createResolve } from "./resolve.ts";
 import { createRules, type Rules } from "./rules.ts";
-import { updateRulesOfDestination } from "./rules-table.ts";
+import { renameWorker, updateRulesOfDestination } from "./rules-table.ts";
 import { createSettings, type ZoneSettings } from "./settings.ts";
 import { createTablesCache } from "./tables-cache.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
@@ -49,6 +50,8 @@ export interface EmailRouting {
   plan(account: string, request: PlanRequest): Promise<PlannedZone[]>;
   /** Enables or disables routing of a zone and, with a worker, makes it the catch-all. */
   connect(zone: Zone, request: { enabled: boolean; worker?: string | undefined }): Promise<void>;
+  /** The workers in rules. */
+  readonly references: ScriptReferences;
   /** Returns the route of a recipient's mail; takes microseconds while nothing changes. */
   resolve(recipient: string): Promise<Resolution>;
   /**
@@ -124,6 +127,14 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
     dkimKeys,
     deleteOrphans,
     plan: createPlanner(parts, rules),
+    references: {
+      async rename(tx, change) {
+        const zoneIds = await renameWorker(tx as unknown as RoutingExecutor, change);
+        return () => {
+          for (const id of zoneIds) tables.invalidate(id);
+        };
+      },
+    },
     async connect(zone, { enabled, worker }) {
       if (!enabled) return dns.disable(zone);
       // The worker is looked up first, so that nothing has changed if it is missing.

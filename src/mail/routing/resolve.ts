@@ -3,7 +3,7 @@ import { matchRecipient, type MatchTable } from "./match.ts";
 import type { RoutingDeps } from "./deps.ts";
 import { readRecipient, type Recipient } from "../recipient.ts";
 import type { TablesCache } from "./tables-cache.ts";
-import type { Resolution, Rule } from "./types.ts";
+import type { Resolution } from "./types.ts";
 
 interface ResolveDeps extends Pick<RoutingDeps, "scripts" | "addresses"> {
   clock: Pick<Clock, "now">;
@@ -49,15 +49,21 @@ export function createResolve({
     return there;
   }
 
-  async function follow(rule: Rule, why: Resolution["why"]): Promise<Resolution> {
+  async function follow(recipient: Recipient, table: MatchTable, isReloaded = false): Promise<Resolution> {
+    const match = matchRecipient(table, recipient);
+    if (match === undefined) return unmatched(recipient, table);
+    const { rule, why } = match;
     const { action, account } = rule;
     const about = { why, zone: rule.zone, account, rule: { id: rule.id, name: rule.name } };
     if (action.type === "drop") return { kind: "drop", ...about };
     if (action.type === "forward") return { kind: "forward", to: [...action.value], ...about };
     const worker = { kind: "worker" as const, script: `${account}/${action.value[0]!}`, ...about };
-    return (await workerThere(account, action.value[0]!))
-      ? worker
-      : { ...worker, why: "worker missing", temporary: true };
+    if (await workerThere(account, action.value[0]!)) return worker;
+    // The worker may have been renamed since the rules were read.
+    const current = isReloaded ? undefined : await tables.reload(recipient.domain);
+    return current === undefined
+      ? { ...worker, why: "worker missing", temporary: true }
+      : follow(recipient, current, true);
   }
 
   async function unmatched({ local }: Recipient, table: MatchTable): Promise<Resolution> {
@@ -80,7 +86,6 @@ export function createResolve({
     const known = tables.getCached(recipient.domain);
     const table = known === undefined ? await tables.find(recipient.domain) : known.table;
     if (table === undefined) return { kind: "none", why: "not our domain" };
-    const match = matchRecipient(table, recipient);
-    return match === undefined ? unmatched(recipient, table) : follow(match.rule, match.why);
+    return follow(recipient, table);
   };
 }

@@ -154,6 +154,22 @@ export async function updateRulesOfDestination(
   return [...new Set((await changed.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];
 }
 
+/** Renames the worker of rules. Returns the zones of these rules. */
+export async function renameWorker(
+  db: RoutingExecutor,
+  { account, from, to }: { account: string; from: string; to: string },
+): Promise<string[]> {
+  const action = (name: string) => JSON.stringify({ type: "worker", value: [name] } satisfies RuleAction);
+  const rows = await db
+    .updateTable("email_routing_rules")
+    .set({ action: action(to) })
+    .where("account_id", "=", account)
+    .where("action", "=", action(from))
+    .returning("zone_id")
+    .execute();
+  return [...new Set(rows.map(({ zone_id }) => zone_id))];
+}
+
 /** Matches forwards to several addresses that include this one. The column stores one address per line. */
 function contains(eb: ExpressionBuilder<RoutingTables, "email_routing_rules">, destination: string) {
   const pattern = `%\n${destination.replace(/[\\%_]/g, (sign) => `\\${sign}`)}\n%`;

@@ -1,13 +1,49 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
-import { ACCOUNT, catchAllTo, openRouting, refusal, ruleFor } from "./routing.testing.ts";
+import { ACCOUNT, catchAllTo, openRouting, OTHER_ACCOUNT, refusal, ruleFor } from "./routing.testing.ts";
 import type { RuleRequest } from "./types.ts";
 
 const page = { page: 1, perPage: 50 };
 
 export function rulesConformance(engine: TestEngine): void {
   describe("rules", () => {
+    test("follow their worker when it is renamed", async (t) => {
+      const { routing, scripts, newZone, db, clock } = await openRouting(t, engine);
+      const { rules, resolve, references, dns } = routing;
+      const zone = await newZone();
+      const elsewhere = await newZone("example.net");
+      const theirs = await newZone("example.org", OTHER_ACCOUNT);
+      for (const each of [zone, elsewhere, theirs]) await dns.enable(each);
+      scripts.add("inbox");
+      scripts.add("other");
+      scripts.add("inbox", OTHER_ACCOUNT);
+      const toWorker = (name: string) => ({ type: "worker", value: [name] });
+      await rules.create(zone, ruleFor("a@example.com", toWorker("inbox")));
+      await rules.create(zone, ruleFor("b@example.com", toWorker("other")));
+      await rules.replaceCatchAll(elsewhere, catchAllTo(toWorker("inbox"), { enabled: true }));
+      await rules.create(theirs, ruleFor("a@example.org", toWorker("inbox")));
+      const workers = async () =>
+        Promise.all(
+          ["a@example.com", "b@example.com", "any@example.net", "a@example.org"].map(async (address) => {
+            const route = await resolve(address);
+            return route.kind === "worker" && `${route.why} ${route.script.slice(33)}`;
+          }),
+        );
+      assert.deepEqual(await workers(), ["literal inbox", "literal other", "catch-all inbox", "literal inbox"]);
+      scripts.remove("inbox");
+      scripts.add("renamed");
+      const announce = await db.transaction((tx) =>
+        references.rename(tx, { account: ACCOUNT, from: "inbox", to: "renamed" }),
+      );
+      // Even before the change is announced, no mail is deferred because of the former name.
+      clock.advance(2001);
+      assert.deepEqual(await workers(), ["literal renamed", "literal other", "catch-all renamed", "literal inbox"]);
+      await announce();
+      clock.advance(2001);
+      assert.deepEqual(await workers(), ["literal renamed", "literal other", "catch-all renamed", "literal inbox"]);
+    });
+
     test("are created, replaced as a whole, listed in order, and deleted", async (t) => {
       const {
         routing: { rules },

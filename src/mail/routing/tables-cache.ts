@@ -19,6 +19,8 @@ export interface TablesCache {
   getCached(domain: string): { table: MatchTable | undefined } | undefined;
   /** Returns the rules for a domain; undefined if this server does not receive its mail. */
   find(domain: string): Promise<MatchTable | undefined>;
+  /** Like find(), but does not use rules that were read earlier than RELOAD_MS ago, although no change was reported. */
+  reload(domain: string): Promise<MatchTable | undefined>;
   invalidate(zone: string, what?: "names"): void;
   close(): void;
 }
@@ -39,6 +41,8 @@ const MAX_ROUTED = 5000;
 const MAX_FOREIGN = 5000;
 /** Maximum age of an entry if other processes can change the data, in case their notification is lost. */
 const MAX_AGE_MS = 30_000;
+/** Minimum age of rules that are read again without a reported change. Bounds the reads for a rule without a worker. */
+const RELOAD_MS = 250;
 
 export function createTablesCache({
   db,
@@ -111,6 +115,10 @@ export function createTablesCache({
         loading.set(key, mine);
       }
       return mine;
+    },
+    reload(domain) {
+      const entry = getCached(domain);
+      return entry !== undefined && clock.now() - entry.at < RELOAD_MS ? Promise.resolve(entry.table) : load(domain);
     },
     invalidate(zone, what) {
       changes++;

@@ -11,6 +11,8 @@ export interface AiServer {
   key: string;
   /** Maps model names in workers to model names on the AI server. Other names are sent unchanged. */
   models: ReadonlyMap<string, string>;
+  /** Whether workers may pass URLs that the AI server fetches. */
+  allowsRemoteUrls: boolean;
 }
 
 /** The AI server in the settings. Undefined if none is configured. Throws badKeyFile. */

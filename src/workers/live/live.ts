@@ -12,7 +12,7 @@ import type { LiveVersions } from "../scripts/live-versions.ts";
 import type { LiveWorkers, ScriptRef } from "../scripts/port.ts";
 import { versionKey, loadWorker } from "../scripts/worker.ts";
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
-import { pickVersion } from "./pick.ts";
+import { pickVersion, type ScriptRoute } from "./pick.ts";
 import { createLoadedVersions, type LoadedVersion } from "./residents.ts";
 import { createScriptRoutes } from "./routes.ts";
 
@@ -79,7 +79,7 @@ export function createLiveWorkers({
     if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
     const versionId = pickVersion(ref.script, route, headers, random);
     const resident = residents.acquire({
-      key: versionKey({ account: ref.account, scriptId: route.scriptId, id: versionId }),
+      key: keyOf(route, versionId),
       versionId,
       scriptId: route.scriptId,
     });
@@ -120,7 +120,7 @@ export function createLiveWorkers({
         while (state.again) {
           state.again = false;
           const route = await routes.current(scriptId);
-          if (!state.again) residents.retire(scriptId, new Set(route?.versions.map(({ versionId }) => versionId)));
+          if (!state.again) residents.retire(scriptId, keysOf(route));
         }
       } finally {
         refreshing.delete(scriptId);
@@ -203,8 +203,9 @@ export function createLiveWorkers({
       await runtime.readExports(resident.key).finally(() => residents.release(resident));
     },
     calls: createWorkerCalls(
-      async ({ account = "", worker, entrypoint }) => {
-        const resident = await enter({ account, script: worker }, {});
+      async ({ account = "", worker, workerId, entrypoint }) => {
+        const ref = { account, script: worker, ...(workerId !== undefined && { id: workerId }) };
+        const resident = await enter(ref, {});
         try {
           return {
             calls: await runtime.entrypoint(resident.key, entrypoint),
@@ -246,6 +247,12 @@ export function createLiveWorkers({
     },
   };
 }
+
+const keyOf = ({ account, scriptId, revision }: ScriptRoute, versionId: string) =>
+  versionKey({ account, scriptId, id: versionId }, revision);
+
+const keysOf = (route: ScriptRoute | undefined) =>
+  new Set(route?.versions.map(({ versionId }) => keyOf(route, versionId)));
 
 /** Discards the request body, so that the connection remains usable. */
 function answer(request: IncomingMessage, response: ServerResponse, status: number, text: string) {

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { overrideFor, pickVersion, type ScriptRoute } from "./pick.ts";
 
 const route = (...percentages: number[]): ScriptRoute => ({
+  account: "a",
   scriptId: "s",
+  revision: 0,
   versions: percentages.map((percentage, i) => ({ versionId: `v${percentages.length - i}`, percentage })),
 });
 const pick = (of: ScriptRoute, headers = {}, at = 0) => pickVersion("mail", of, headers, () => at);

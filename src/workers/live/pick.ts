@@ -3,7 +3,10 @@ import type { IncomingHttpHeaders } from "node:http";
 
 /** The deployment of one script: newest version first, with percentages that add up to 100. */
 export interface ScriptRoute {
+  account: string;
   scriptId: string;
+  /** See versionKey(). */
+  revision: number;
   versions: { versionId: string; percentage: number }[];
 }
 

@@ -81,7 +81,7 @@ test("a retired version is unloaded after its last user, and loaded again when n
   await held.ready;
   await use("2");
   await use("3");
-  residents.retire(SCRIPT, new Set(["3"]));
+  residents.retire(SCRIPT, new Set([version("3").key]));
   assert.equal(keysOf(known), "1 3");
   const late = residents.acquire(version("1"));
   residents.release(held);
@@ -100,7 +100,7 @@ test("Durable Objects belong to the deployed version, also if an older one is lo
   delays.set("1", promise);
   const late = residents.acquire(version("1"));
   await use("2");
-  residents.retire(SCRIPT, new Set(["2"]));
+  residents.retire(SCRIPT, new Set([version("2").key]));
   assert.deepEqual(claims, ["2"]);
   resolve();
   await late.ready;

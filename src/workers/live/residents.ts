@@ -28,7 +28,7 @@ interface LoadedVersions {
    * Starts a version that only this caller knows; it counts as acquired, and is exempt from retire(), until `settle`.
    */
   startTrial(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
-  /** Retires the versions of a script that are not in its deployment: they finish their requests and are unloaded. */
+  /** Retires the versions of a script whose keys are not in `except`: they finish their requests and are unloaded. */
   retire(scriptId: string, except: ReadonlySet<string>): void;
   /** Scripts with at least one loaded version. */
   scripts(): string[];
@@ -96,7 +96,8 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
     const { worker, size } = await load(entry.versionId);
     weigh(entry, size);
     if (entry.isRemoved) return;
-    await runtime.deploy(worker, { start: false });
+    // Its revision may have changed since the key was determined.
+    await runtime.deploy({ ...worker, key: entry.key }, { start: false });
     // It has claimed the Durable Objects, although a deploy replaced it while it was loaded.
     if (entry.retired) claimForDeployed(entry.scriptId);
   }
@@ -192,7 +193,7 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
     retire(scriptId, except) {
       for (const entry of entries.values()) {
         if (entry.scriptId !== scriptId || entry.isTrial) continue;
-        entry.retired = !except.has(entry.versionId);
+        entry.retired = !except.has(entry.key);
         if (!entry.retired) continue;
         for (const notify of entry.onRetired) notify();
         removeSoon(entry);

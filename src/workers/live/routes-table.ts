@@ -3,13 +3,21 @@ import type { ScriptRef } from "../scripts/port.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";
 import type { ScriptRoute } from "./pick.ts";
 
+/** Finds a script by its id, by its name, or by the name it had before a rename after `since`. */
+type RouteQuery = { scriptId: string } | ScriptRef | (ScriptRef & { since: number });
+
 /** Resolves with undefined if the script does not exist or is not deployed. */
-export async function loadRoute(db: Db, by: ScriptRef | { scriptId: string }): Promise<ScriptRoute | undefined> {
+export async function loadRoute(db: Db, by: RouteQuery): Promise<ScriptRoute | undefined> {
   const scripts = db.tables<ScriptsTables>().selectFrom("worker_scripts");
   const script =
     "scriptId" in by
       ? scripts.where("worker_scripts.id", "=", by.scriptId)
-      : scripts.where("worker_scripts.account_id", "=", by.account).where("worker_scripts.name", "=", by.script);
+      : "since" in by
+        ? scripts
+            .where("worker_scripts.account_id", "=", by.account)
+            .where("worker_scripts.former_name", "=", by.script)
+            .where("worker_scripts.renamed_at", ">", by.since)
+        : scripts.where("worker_scripts.account_id", "=", by.account).where("worker_scripts.name", "=", by.script);
   const rows = await script
     .innerJoin(
       "worker_deployed_versions",
@@ -17,13 +25,27 @@ export async function loadRoute(db: Db, by: ScriptRef | { scriptId: string }): P
       "worker_scripts.live_deployment_id",
     )
     .innerJoin("worker_versions", "worker_versions.id", "worker_deployed_versions.version_id")
-    .select(["worker_scripts.id", "worker_deployed_versions.version_id", "worker_deployed_versions.percentage"])
+    .select([
+      "worker_scripts.account_id",
+      "worker_scripts.id",
+      "worker_scripts.revision",
+      "worker_deployed_versions.version_id",
+      "worker_deployed_versions.percentage",
+    ])
+    .orderBy("worker_scripts.renamed_at", "desc")
+    .orderBy("worker_scripts.id")
     .orderBy("worker_versions.number", "desc")
     .execute();
-  return rows.length === 0
-    ? undefined
-    : {
-        scriptId: rows[0]!.id,
-        versions: rows.map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),
-      };
+  const [first] = rows;
+  return (
+    first && {
+      account: first.account_id,
+      scriptId: first.id,
+      revision: first.revision ?? 0,
+      // Several workers may have had the same former name.
+      versions: rows
+        .filter(({ id }) => id === first.id)
+        .map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),
+    }
+  );
 }

@@ -21,10 +21,18 @@ interface Routes {
 /** How long a lost notification can remain undetected. */
 const MAX_AGE_MS = 30_000;
 
+/**
+ * How long a worker is also found by its former name, unless another worker has taken it: routes and rules that were
+ * read before the rename are in use for up to MAX_AGE_MS. Clients do not see this: the names in their requests are
+ * looked up in the database first.
+ */
+const FORMER_NAME_MS = 60_000;
+
 export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock; limit: number }): Routes {
   /** In order of their first load. */
   const routes = new Map<string, { route: ScriptRoute; at: number }>();
-  const names = new Map<string, string>();
+  /** The keys of a script's cached routes. */
+  const keys = new Map<string, Set<string>>();
   const loading = new Map<string, Promise<ScriptRoute | undefined>>();
   /** Counts invalidations: a database result read before one must not be cached. */
   let generation = 0;
@@ -32,18 +40,31 @@ export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock;
   async function load(ref: ScriptRef, key: string): Promise<ScriptRoute | undefined> {
     const requestedGeneration = generation;
     const at = clock.now();
-    const route = await loadRoute(db, ref);
+    const route = await (ref.id === undefined ? loadRoute(db, ref) : loadRoute(db, { scriptId: ref.id }));
     if (route === undefined || requestedGeneration !== generation) return route;
     routes.set(key, { route, at });
-    names.set(route.scriptId, key);
+    keys.set(route.scriptId, (keys.get(route.scriptId) ?? new Set()).add(key));
     if (routes.size > limit) drop(routes.keys().next().value!);
     return route;
+  }
+
+  function loadOnce(ref: ScriptRef): Promise<ScriptRoute | undefined> {
+    const key = `${generation}/${keyOf(ref)}`;
+    let mine = loading.get(key);
+    if (mine === undefined) {
+      mine = load(ref, keyOf(ref)).finally(() => loading.delete(key));
+      loading.set(key, mine);
+    }
+    return mine;
   }
 
   function drop(key: string) {
     const known = routes.get(key);
     routes.delete(key);
-    if (known !== undefined) names.delete(known.route.scriptId);
+    if (known === undefined) return;
+    const scriptKeys = keys.get(known.route.scriptId);
+    scriptKeys?.delete(key);
+    if (scriptKeys?.size === 0) keys.delete(known.route.scriptId);
   }
 
   return {
@@ -53,27 +74,26 @@ export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock;
         ? known.route
         : undefined;
     },
-    load(ref) {
-      const key = `${generation}/${keyOf(ref)}`;
-      let mine = loading.get(key);
-      if (mine === undefined) {
-        mine = load(ref, keyOf(ref)).finally(() => loading.delete(key));
-        loading.set(key, mine);
-      }
-      return mine;
+    async load({ account, script, id }) {
+      const ref = { account, script };
+      // A worker that was deleted and deployed again has the same name and a new id.
+      return (
+        (id === undefined ? undefined : await loadOnce({ ...ref, id })) ??
+        (await loadOnce(ref)) ??
+        (await loadRoute(db, { ...ref, since: clock.now() - FORMER_NAME_MS }))
+      );
     },
     current: (scriptId) => loadRoute(db, { scriptId }),
     forget(scriptId) {
       generation++;
-      const key = names.get(scriptId);
-      if (key !== undefined) drop(key);
+      for (const key of keys.get(scriptId) ?? []) drop(key);
     },
     forgetAll() {
       generation++;
       routes.clear();
-      names.clear();
+      keys.clear();
     },
   };
 }
 
-const keyOf = ({ account, script }: ScriptRef) => `${account}/${script}`;
+const keyOf = ({ account, script, id }: ScriptRef) => (id === undefined ? `${account}/${script}` : `id/${id}`);

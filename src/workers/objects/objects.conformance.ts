@@ -55,6 +55,39 @@ export function objectsConformance(engine: TestEngine): void {
       );
     });
 
+    test("a rename keeps objects, and bindings to them from other workers; a new worker of the former name has none", async (t) => {
+      const { scripts, list, db, removed } = await setUp(t);
+      const upload = uploadOf("class Counter", {
+        bindings: [bindingOf("Counter")],
+        migrations: createMigration("Counter"),
+      });
+      const { script } = await scripts.upload(A, "w", upload, author);
+      const caller = await scripts.upload(
+        A,
+        "caller",
+        uploadOf("fetch", { bindings: [bindingOf("Counter", "w")] }),
+        author,
+      );
+      const [before] = await list();
+      await scripts.rename(A, "w", "renamed");
+      assert.deepEqual(await list(), [{ ...before, script: "renamed" }]);
+      assert.deepEqual((await scripts.version(A, "caller", caller.version.id))!.bindings, [
+        { ...bindingOf("Counter", "renamed"), namespace_id: before!.id },
+      ]);
+      assert.deepEqual(
+        (await listOwners(db.tables<ObjectTables & ScriptsTables>())).map((owner) => [owner.scriptId, owner.script]),
+        [[script.id, "renamed"]],
+      );
+      await scripts.upload(A, "w", uploadOf("class Counter"), author);
+      await assert.rejects(
+        scripts.upload(A, "caller", uploadOf("fetch", { bindings: [bindingOf("Counter", "w")] }), author),
+        code(10061),
+      );
+      await scripts.delete(A, "w");
+      assert.ok(!removed.some(({ owner }) => owner === script.id));
+      assert.equal((await list()).length, 1);
+    });
+
     test("a failed deploy creates no namespace", async (t) => {
       const { scripts, list } = await setUp(t);
       const migrations = createMigration("Counter");
@@ -89,7 +122,8 @@ export function objectsConformance(engine: TestEngine): void {
       const { live, fake } = another(db);
       await live.wake({ account: A, script: "caller" });
       const caller = [...fake.known.values()].find(({ name }) => name === "caller");
-      assert.deepEqual(caller?.bindings, [{ ...bindingOf("New", "w"), name: "OLD", namespace_id: id }]);
+      const script_id = (await scripts.get(A, "w"))!.id;
+      assert.deepEqual(caller?.bindings, [{ ...bindingOf("New", "w"), name: "OLD", namespace_id: id, script_id }]);
     });
 
     test("a class that is still bound cannot be deleted; the files of a deleted class are removed after the deploy", async (t) => {

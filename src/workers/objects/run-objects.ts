@@ -11,7 +11,7 @@ interface RunOptions {
   db: Db;
   storage: ObjectStorage;
   /** Starts the process of a deployed worker. */
-  live: { wake(ref: { account: string; script: string }): Promise<void> };
+  live: { wake(ref: { account: string; script: string; id: string }): Promise<void> };
   clock: Clock;
   log: Log;
 }
@@ -26,9 +26,10 @@ export function runObjects({ db, storage, live, clock, log }: RunOptions): { clo
   const tables = db.tables<ObjectTables & ScriptsTables>();
   const alarms = createObjectAlarms({
     storage,
-    async wake({ account = "", name }) {
+    async wake({ account = "", name, objects: { owner } }) {
       try {
-        await live.wake({ account, script: name });
+        // The worker may have been renamed since its alarm was read.
+        await live.wake({ account, script: name, id: owner });
         return true;
       } catch (err) {
         if (err instanceof UserError && err.kind === "scriptMissing") return false;

@@ -1,4 +1,5 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
+import type { ScriptReferences } from "../scripts/references.ts";
 
 /** Manages the queues of accounts. Throws UserErrors of `queueErrors`. Changes resolve once they are on disk. */
 export interface Queues {
@@ -23,6 +24,8 @@ export interface Queues {
   replaceConsumer(account: string, queueId: string, id: string, consumer: NewConsumer): Promise<Consumer>;
   /** Throws queueMissing, consumerMissing. */
   removeConsumer(account: string, queueId: string, id: string): Promise<void>;
+  /** The workers that consume queues. */
+  readonly references: ScriptReferences;
   /** Removes this worker as a consumer from all queues. */
   removeConsumersOf(account: string, script: string): Promise<void>;
   /** Removes the consumers of all workers that are not listed. */

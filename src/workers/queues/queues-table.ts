@@ -1,6 +1,7 @@
-import { sql } from "kysely";
+import { sql, type Kysely } from "kysely";
 import { offsetOf, type PageRequest } from "../../kernel/index.ts";
 import { isUniqueViolation, prepared, type Db } from "../../store/index.ts";
+import type { ScriptRename } from "../scripts/references.ts";
 import type { ConsumerRow, QueueRow, QueueTables } from "./schema.ts";
 
 /** Queries for queues and their consumers. */
@@ -155,6 +156,18 @@ export function createQueuesTable(db: Db) {
     consumersOf: (account: string, script?: string): Promise<ConsumerRow[]> => {
       const query = tables.selectFrom("queue_consumers").selectAll().where("account_id", "=", account);
       return db.read(script === undefined ? query : query.where("script", "=", script));
+    },
+
+    /** Renames a worker that consumes queues. Returns the ids of these queues. */
+    async renameScript(tx: Kysely<unknown>, { account, from, to }: ScriptRename): Promise<string[]> {
+      const rows = await (tx as unknown as Kysely<QueueTables>)
+        .updateTable("queue_consumers")
+        .set({ script: to })
+        .where("account_id", "=", account)
+        .where("script", "=", from)
+        .returning("queue_id")
+        .execute();
+      return rows.map(({ queue_id }) => queue_id);
     },
 
     /** Lists the accounts that have ready queues. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import type { Queue } from "./index.ts";
+import { QUEUES_TOPIC } from "./queues.ts";
 import { ACCOUNT, json, refused, startQueues, valueOf } from "./queues.testing.ts";
 
 const SCOPE = (t: TestContext) => ({ after: (end: () => Promise<void>) => t.after(end) });
@@ -85,6 +86,34 @@ export function queuesConformance(engine: TestEngine): void {
       await assert.rejects(queues.removeConsumer(ACCOUNT, id, "f".repeat(32)), refused("consumerMissing"));
       await queues.removeConsumersOf(ACCOUNT, "w");
       assert.equal((await queues.get(ACCOUNT, id))?.consumer, undefined);
+    });
+  });
+
+  describe("renaming a worker", () => {
+    test("moves its consumers, and announces their queues", async (t) => {
+      const { db, queues, events } = await startQueues(engine, SCOPE(t));
+      const created = await Promise.all(["a", "b", "c"].map((name) => queues.create(ACCOUNT, name)));
+      for (const [i, script] of ["w", "w", "other"].entries())
+        await queues.addConsumer(ACCOUNT, created[i]!.id, { type: "worker", script });
+      const theirs = await queues.create("b".repeat(32), "a");
+      await queues.addConsumer("b".repeat(32), theirs.id, { type: "worker", script: "w" });
+      const announced: string[] = [];
+      events.subscribe(QUEUES_TOPIC, (id) => void announced.push(id));
+      const announce = await db.transaction((tx) =>
+        queues.references.rename(tx, { account: ACCOUNT, from: "w", to: "renamed" }),
+      );
+      assert.deepEqual(announced, []);
+      await announce();
+      const scripts = await Promise.all(created.map(({ id }) => queues.get(ACCOUNT, id)));
+      assert.deepEqual(
+        scripts.map((queue) => queue?.consumer?.script),
+        ["renamed", "renamed", "other"],
+      );
+      assert.equal((await queues.get("b".repeat(32), theirs.id))?.consumer?.script, "w");
+      assert.deepEqual(announced.sort(), [created[0]!.id, created[1]!.id].sort());
+      // A new worker of the former name consumes nothing.
+      await queues.removeConsumersOf(ACCOUNT, "w");
+      assert.equal((await queues.get(ACCOUNT, created[0]!.id))?.consumer?.script, "renamed");
     });
   });
 

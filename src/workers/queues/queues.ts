@@ -141,6 +141,14 @@ export function createQueues({
       if (!(await table.deleteConsumer(queueId, id)))
         throw queueErrors.consumerMissing({ queue: queue.name, consumer: id });
     },
+    references: {
+      async rename(tx, change) {
+        const queueIds = await table.renameScript(tx, change);
+        return () => {
+          for (const id of queueIds) events.publish(QUEUES_TOPIC, id);
+        };
+      },
+    },
     async removeConsumersOf(account, script) {
       for (const { queue_id, id } of await table.consumersOf(account, script)) await table.deleteConsumer(queue_id, id);
     },

@@ -1,4 +1,6 @@
+import type { Kysely } from "kysely";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
+import type { ScriptRename } from "../scripts/references.ts";
 import type { DomainFilter } from "./port.ts";
 import type { DomainRow, RoutingTables } from "./schema.ts";
 
@@ -28,6 +30,13 @@ export function createDomainsTable(db: Db) {
       const query = tables.selectFrom("worker_domains").selectAll().where("id", "=", id);
       return (await db.read(query.where("account_id", "=", account)))[0];
     },
+    rename: (tx: Kysely<unknown>, { account, from, to }: ScriptRename) =>
+      (tx as unknown as Kysely<RoutingTables>)
+        .updateTable("worker_domains")
+        .set({ script: to })
+        .where("account_id", "=", account)
+        .where("script", "=", from)
+        .execute(),
     async listByHostnames(hostnames: readonly string[]): Promise<DomainRow[]> {
       if (hostnames.length === 0) return [];
       return db.read(tables.selectFrom("worker_domains").selectAll().where("hostname", "in", hostnames));

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { ScriptRef } from "../scripts/port.ts";
+import type { ScriptReferences } from "../scripts/references.ts";
 
 /**
  * Routes and custom domains: the hosts and URLs in zones for which workers handle requests. Throws UserErrors of
@@ -16,6 +17,8 @@ export interface WorkerRouting {
   match(request: IncomingMessage): ScriptRef | undefined | Promise<ScriptRef | undefined>;
   /** True if match() has found a worker for the request. */
   isRouted(request: IncomingMessage): boolean;
+  /** The workers of routes and custom domains. */
+  readonly references: ScriptReferences;
   /** Deletes the routes and the custom domains of a deleted worker. */
   removeScript(account: string, script: string): Promise<void>;
   /** Reads all routes and domains, and deletes those of deleted zones. Call it at start. */

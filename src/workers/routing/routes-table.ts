@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
+import type { ScriptRename } from "../scripts/references.ts";
 import { routingLimits } from "./limits.ts";
 import type { RouteRow, RoutingTables } from "./schema.ts";
 
@@ -113,6 +114,13 @@ export function createRoutesTable(db: Db) {
     },
     deleteByScript: (account: string, script: string) =>
       db.write(tables.deleteFrom("worker_routes").where("account_id", "=", account).where("script", "=", script)),
+    rename: (tx: Kysely<unknown>, { account, from, to }: ScriptRename) =>
+      (tx as unknown as Kysely<RoutingTables>)
+        .updateTable("worker_routes")
+        .set({ script: to })
+        .where("account_id", "=", account)
+        .where("script", "=", from)
+        .execute(),
     deleteByZone: (zone: string) => db.write(tables.deleteFrom("worker_routes").where("zone_id", "=", zone)),
   };
 }

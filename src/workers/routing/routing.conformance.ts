@@ -101,6 +101,7 @@ export function routingConformance(engine: TestEngine): void {
           check: CheckDomainAccess = anyone,
         ) => validate(account, script, wanted, override, check),
       },
+      db,
       at: scriptAt,
       zones,
       events,
@@ -136,6 +137,36 @@ export function routingConformance(engine: TestEngine): void {
       assert.equal(at("http://example.com/"), "two");
       await assert.rejects(routes.delete("z1", id), refusal("routeMissing"));
       await assert.rejects(routes.get("z2", disablingRoute.id), refusal("routeMissing"));
+    });
+
+    test("follow their worker when it is renamed, as custom domains do, also in another process", async (t) => {
+      const { routes, domains, references, db, at, another } = await start(t);
+      await routes.create("z1", { pattern: "example.com/*", script: "one" });
+      await routes.create("z1", { pattern: "example.com/two", script: "two" });
+      await routes.create("z3", { pattern: "other.example/*", script: "one" });
+      await domains.attach(A, "one", { hostname: "www.example.com" });
+      const other = await another();
+      await other.load();
+      const rename = (from: string, to: string) =>
+        db.transaction((tx) => references.rename(tx, { account: A, from, to }));
+      await (
+        await rename("one", "renamed")
+      )();
+      await other.load();
+      for (const from of [undefined, other])
+        assert.deepEqual(
+          ["example.com/", "example.com/two", "www.example.com/", "other.example/"].map((url) =>
+            at(`http://${url}`, from),
+          ),
+          ["renamed", "two", "renamed", "one"],
+        );
+      assert.deepEqual(
+        (await domains.list(A)).map(({ hostname, script }) => [hostname, script]),
+        [["www.example.com", "renamed"]],
+      );
+      // A new worker of the former name has no routes.
+      assert.deepEqual(await routes.listByScript(A, "one"), []);
+      assert.equal((await routes.listByScript(A, "renamed")).length, 1);
     });
 
     test("are replaced completely or not at all for each worker", async (t) => {

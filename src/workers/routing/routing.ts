@@ -147,6 +147,13 @@ export function createWorkerRouting({
         : matchOwned(request, location, owner);
     },
     isRouted: (request) => routedRequests.has(request),
+    references: {
+      async rename(tx, change) {
+        await routeTable.rename(tx, change);
+        await domainTable.rename(tx, change);
+        return publishChange;
+      },
+    },
     async removeScript(account, script) {
       await routeTable.deleteByScript(account, script);
       await domainStore.removeScript(account, script);

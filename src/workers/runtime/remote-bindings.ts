@@ -49,7 +49,13 @@ export const OBJECTS_ENTRYPOINT = "ReelpostObjects";
 export const asServiceBinding = (binding: ServiceBinding | ForeignObjectBinding): ServiceBinding =>
   binding.type === "service"
     ? binding
-    : { type: "service", name: binding.name, service: binding.script_name, entrypoint: OBJECTS_ENTRYPOINT };
+    : {
+        type: "service",
+        name: binding.name,
+        service: binding.script_name,
+        ...(binding.script_id !== undefined && { service_id: binding.script_id }),
+        entrypoint: OBJECTS_ENTRYPOINT,
+      };
 
 /** Serves `env.ASSETS` from the files of the calling version. */
 const ownAssets: BindingService<RemoteBinding> = {

@@ -5,6 +5,7 @@ import type { ScriptObjectsStore } from "../objects/script-objects.ts";
 import type { UploadLimits } from "./limits.ts";
 import type { LiveVersions } from "./live-versions.ts";
 import type { BindingTargets } from "./port.ts";
+import type { ScriptReferences } from "./references.ts";
 
 /** Shared dependencies of the files in this folder. */
 export interface ScriptsDeps {
@@ -14,6 +15,8 @@ export interface ScriptsDeps {
   events: Events;
   live: LiveVersions;
   targets: BindingTargets;
+  /** The references to workers by name outside this folder. */
+  references: readonly ScriptReferences[];
   assets: Assets;
   /** The Durable Objects of scripts; not to be confused with `objects`, which stores the modules. */
   durableObjects: ScriptObjectsStore;

@@ -34,6 +34,9 @@ export async function addScript(
     deploymentCount: 0,
     latestVersionId: null,
     liveDeploymentId: null,
+    revision: 0,
+    formerName: null,
+    renamedAt: null,
   };
   await insertScript(tx, script);
   return script;

@@ -39,6 +39,12 @@ export interface Scripts {
   /** Creates a worker without a version, as `POST workers/workers` and `secret put` for a nonexistent worker do. */
   create(account: string, name: string, by: Author, settings?: Partial<ScriptSettings>): Promise<Script>;
   delete(account: string, name: string): Promise<void>;
+  /**
+   * Renames a worker and changes its settings. All references to it change in the same transaction: bindings, tail
+   * consumers, routes, custom domains, queue consumers, live logs and email rules. Versions, secrets, schedules and
+   * Durable Objects belong to its id. Throws scriptMissing, nameTaken, badScriptName.
+   */
+  rename(account: string, name: string, to: string, settings?: Partial<ScriptSettings>): Promise<Script>;
 
   /** Uploads a version without deploying it. It is started once to check that it runs. */
   createVersion(account: string, name: string, upload: Upload, by: Uploader): Promise<Version>;
@@ -113,6 +119,8 @@ export interface Scripts {
 export interface ScriptRef {
   account: string;
   script: string;
+  /** Its id, if known: finds the worker although it has been renamed. */
+  id?: string;
 }
 
 /**

@@ -97,5 +97,5 @@ export async function scheduledScript(tables: Tables, scriptId: string): Promise
     .where("id", "=", scriptId)
     .where("live_deployment_id", "is not", null)
     .executeTakeFirst();
-  return row && { account: row.account_id, script: row.name };
+  return row && { account: row.account_id, script: row.name, id: scriptId };
 }

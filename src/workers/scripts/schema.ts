@@ -19,6 +19,14 @@ export interface ScriptsTables {
     deployment_count: number;
     latest_version_id: string | null;
     live_deployment_id: string | null;
+    /**
+     * Increased when a rename changes what the processes of the live versions contain: their own name, or the name of a
+     * worker that they call. Null means 0.
+     */
+    revision: number | null;
+    /** The name before the last rename. */
+    former_name: string | null;
+    renamed_at: number | null;
   };
   worker_versions: {
     id: string;
@@ -195,6 +203,20 @@ export const scriptsMigrations: Migration[] = [
   {
     name: "workers-scripts-002",
     up: (db) => db.schema.alterTable("worker_versions").addColumn("has_assets", "integer").execute(),
+  },
+  {
+    name: "workers-scripts-003",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema.alterTable("worker_scripts").addColumn("revision", "integer").execute();
+      await db.schema.alterTable("worker_scripts").addColumn("former_name", key).execute();
+      await db.schema.alterTable("worker_scripts").addColumn("renamed_at", "bigint").execute();
+      await db.schema
+        .createIndex("worker_scripts_former_name")
+        .on("worker_scripts")
+        .columns(["account_id", "former_name"])
+        .execute();
+    },
   },
   ...objectMigrations,
 ];

@@ -77,6 +77,8 @@ export interface ServiceBinding {
   type: "service";
   name: string;
   service: string;
+  /** 32 hex digits, set by the server when it starts the worker; finds a worker that was renamed since. */
+  service_id?: string;
   entrypoint?: string;
   /** `ctx.props` of the entrypoint. */
   props?: Record<string, unknown>;
@@ -89,6 +91,8 @@ export interface DurableObjectBinding {
   class_name: string;
   /** The worker that exports the class, if it is a different one. */
   script_name?: string;
+  /** The id of that worker; see `service_id`. */
+  script_id?: string;
   /** 32 hex digits, set by the server; does not change when the class is renamed. */
   namespace_id?: string;
 }

@@ -16,6 +16,10 @@ export interface ScriptRecord extends ScriptSettings {
   deploymentCount: number;
   latestVersionId: string | null;
   liveDeploymentId: string | null;
+  /** See `worker_scripts.revision`. */
+  revision: number;
+  formerName: string | null;
+  renamedAt: number | null;
 }
 
 export const findScript = async (tables: Tables, account: string, name: string): Promise<ScriptRecord | undefined> =>
@@ -57,6 +61,22 @@ export async function listScripts(
     .limit(limit)
     .execute();
   return rows.map((row) => record(row)!);
+}
+
+/** The ids of the workers with these names; names without a worker are absent. */
+export async function scriptIds(
+  tables: Tables,
+  account: string,
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  if (names.length === 0) return new Map();
+  const rows = await tables
+    .selectFrom("worker_scripts")
+    .select(["id", "name"])
+    .where("account_id", "=", account)
+    .where("name", "in", names)
+    .execute();
+  return new Map(rows.map(({ id, name }) => [name, id]));
 }
 
 /** An account has a few hundred addresses at most, so they are counted on demand. */
@@ -125,6 +145,9 @@ function rowOf(script: ScriptRecord): ScriptsTables["worker_scripts"] {
     deployment_count: script.deploymentCount,
     latest_version_id: script.latestVersionId,
     live_deployment_id: script.liveDeploymentId,
+    revision: script.revision,
+    former_name: script.formerName,
+    renamed_at: script.renamedAt,
   };
 }
 
@@ -142,4 +165,7 @@ const record = (row: Selectable<ScriptsTables["worker_scripts"]> | undefined): S
     deploymentCount: row.deployment_count,
     latestVersionId: row.latest_version_id,
     liveDeploymentId: row.live_deployment_id,
+    revision: row.revision ?? 0,
+    formerName: row.former_name,
+    renamedAt: row.renamed_at,
   };

@@ -1,6 +1,7 @@
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { scriptsConcurrency } from "./concurrency.conformance.ts";
 import { bindingsConformance } from "./bindings.conformance.ts";
+import { renameConformance } from "./rename.conformance.ts";
 import { scriptsConformance } from "./scripts.conformance.ts";
 import { versionsConformance } from "./versions.conformance.ts";
 
@@ -9,4 +10,5 @@ onEveryDatabase((engine) => {
   versionsConformance(engine);
   bindingsConformance(engine);
   scriptsConcurrency(engine);
+  renameConformance(engine);
 });

@@ -135,6 +135,7 @@ export async function openScriptsFixture(
     live?: Partial<LiveOptions>;
     objects?: (objects: ObjectStore) => ObjectStore;
     durableObjects?: (db: Db) => ScriptObjectsStore;
+    references?: ScriptsOptions["references"];
   } = {},
 ): Promise<ScriptsFixture> {
   const folder = mkdtempSync(join(tmpdir(), "scripts-"));
@@ -168,6 +169,7 @@ export async function openScriptsFixture(
       targets: options.targets ?? everyTarget,
       clock,
       ...objectOptions,
+      ...(options.references && { references: options.references }),
       ...(options.limits && { limits: options.limits }),
     });
     return { fake, live, scripts };

@@ -25,8 +25,10 @@ import { createModuleSweep, type ModuleSweepOptions } from "./module-sweep.ts";
 import { addScript } from "./new-script.ts";
 import type { ScriptsDeps } from "./deps.ts";
 import type { BindingTargets, Scripts } from "./port.ts";
+import type { ScriptReferences } from "./references.ts";
 import { queueProducers } from "./queue-producers-table.ts";
 import { listSchedules, replaceSchedules } from "./schedules-table.ts";
+import { renameScript } from "./rename.ts";
 import type { ScriptsTables } from "./schema.ts";
 import {
   countScripts,
@@ -54,6 +56,8 @@ export interface ScriptsOptions {
   /** The component that tests and runs versions. */
   live: LiveVersions;
   targets: BindingTargets;
+  /** The references to workers by name outside this folder, which a rename changes. Default: none. */
+  references?: readonly ScriptReferences[];
   /** Defaults to assets in the same stores. */
   assets?: Assets;
   /** By default, namespaces are stored in the same database, and objects have no storage. */
@@ -88,7 +92,8 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
   const serialize: ScriptsDeps["serialize"] = (account, name, change) => queue(`${account}/${name}`, change);
   const { assets = createAssets({ ...options, clock, ids }) } = options;
   const { durableObjects = createScriptObjects({ db, ids, log, storage: undefined }) } = options;
-  const parts: ScriptsDeps = { ...options, assets, durableObjects, clock, ids, log, limits, serialize };
+  const { references = [] } = options;
+  const parts: ScriptsDeps = { ...options, references, assets, durableObjects, clock, ids, log, limits, serialize };
   const tables = db.tables<ScriptsTables>();
   const read = scriptReader(tables);
   const make = createVersionBuilder(parts);
@@ -151,6 +156,9 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       });
     },
     delete: (account, name) => removeScript(parts, account, name),
+    async rename(account, name, to, settings = {}) {
+      return (await view(await renameScript(parts, { account, from: name, to }, defined(settings))))!;
+    },
 
     async createVersion(account, name, upload, by) {
       const made = await make({

@@ -23,6 +23,7 @@ import {
   type VersionRecord,
 } from "./versions-table.ts";
 import { checkTailConsumers } from "./tail-consumers.ts";
+import { withTargetIds } from "./target-ids.ts";
 import { workerScriptOf } from "./worker.ts";
 
 /** The starting point of a new version. */
@@ -117,7 +118,9 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         if (
           current?.id !== base.script?.id ||
           current?.versionCount !== base.script?.versionCount ||
-          current?.latestVersionId !== base.script?.latestVersionId
+          current?.latestVersionId !== base.script?.latestVersionId ||
+          // A rename has changed the bindings of the base.
+          current?.revision !== base.script?.revision
         )
           return undefined;
         const before =
@@ -184,9 +187,10 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     const opened = assets && (await assetStore.open({ ...identity, ...content }, assets));
     const trial = await live.startTrial(
       workerScriptOf(
-        { ...identity, ...content },
+        { ...identity, ...content, bindings: await withTargetIds(tables, request.account, content.bindings) },
         {
           name: request.name,
+          revision: base.script?.revision ?? 0,
           modules,
           secrets,
           assets: opened?.site,

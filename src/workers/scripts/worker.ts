@@ -8,6 +8,7 @@ import { openBinding } from "./bindings.ts";
 import { readModules } from "./module-objects.ts";
 import type { UploadedModule } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
+import { withTargetIds } from "./target-ids.ts";
 import type { WorkerModule, WorkerScript } from "./script.ts";
 import { findScriptById } from "./scripts-table.ts";
 import { findVersion, listModules, type VersionRecord } from "./versions-table.ts";
@@ -27,21 +28,25 @@ type Runnable = Pick<
   | "annotations"
 >;
 
-/** The runtime's key for a version. */
-export const versionKey = ({ account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">): string =>
-  `${account}/${scriptId}/${id}`;
+/** The runtime's key for a version. `revision` is that of its script. */
+export const versionKey = (
+  { account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">,
+  revision: number,
+): string => `${account}/${scriptId}/${id}${revision === 0 ? "" : `/${revision}`}`;
 
 /** A version for the runtime, with its secrets opened. */
 export function workerScriptOf(
   version: Runnable,
   {
     name,
+    revision,
     modules,
     secrets,
     assets,
     objects,
   }: {
     name: string;
+    revision: number;
     modules: UploadedModule[];
     secrets: Secrets;
     assets?: AssetSite | undefined;
@@ -52,7 +57,7 @@ export function workerScriptOf(
   return {
     name,
     version: version.id,
-    key: versionKey(version),
+    key: versionKey(version, revision),
     account: version.account,
     format: version.format,
     main: version.main,
@@ -98,8 +103,8 @@ export async function loadWorker(
   const { bindings, objects: scriptObjects } = await durableObjects.resolveVersion(version);
   return {
     worker: workerScriptOf(
-      { ...version, bindings },
-      { name: script.name, modules, secrets, assets: opened?.site, objects: scriptObjects },
+      { ...version, bindings: await withTargetIds(tables, version.account, bindings) },
+      { name: script.name, revision: script.revision, modules, secrets, assets: opened?.site, objects: scriptObjects },
     ),
     size: version.size + (opened?.weight ?? 0),
   };

@@ -1,4 +1,5 @@
 import type { WorkerRuntime } from "../runtime/port.ts";
+import type { ScriptReferences } from "../scripts/references.ts";
 
 /**
  * Live logs of deployed workers, delivered to any client that knows a tail's id; worker and reader may be in different
@@ -20,6 +21,8 @@ export interface Tails {
   delete(account: string, script: string, id: string): Promise<boolean>;
   /** Ends all tails of a deleted worker. */
   deleteAll(account: string, script: string): Promise<void>;
+  /** The workers that are tailed. */
+  readonly references: ScriptReferences;
   /** Sends the invocations of these workers to readers. Returns the function that stops it. */
   watch(runtime: Pick<WorkerRuntime, "onInvocation">): () => void;
   /**

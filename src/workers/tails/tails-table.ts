@@ -1,5 +1,6 @@
-import { sql } from "kysely";
+import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../store/index.ts";
+import type { ScriptRename } from "../scripts/references.ts";
 
 interface TailTables {
   tails: {
@@ -164,6 +165,17 @@ export function createTailsTable(db: Db) {
       let query = tables.deleteFrom("tails").where("account_id", "=", account).where("script", "=", script);
       if (id !== undefined) query = query.where("id", "=", id);
       return (await db.write(query)).affected;
+    },
+    /** Resolves with the number of tails of the renamed worker. */
+    async rename(tx: Kysely<unknown>, { account, from, to }: ScriptRename): Promise<number> {
+      const rows = await (tx as unknown as Kysely<TailTables>)
+        .updateTable("tails")
+        .set({ script: to })
+        .where("account_id", "=", account)
+        .where("script", "=", from)
+        .returning("id")
+        .execute();
+      return rows.length;
     },
     async removeExpired(now: number): Promise<number> {
       return (await db.write(tables.deleteFrom("tails").where("expires_at", "<=", now))).affected;

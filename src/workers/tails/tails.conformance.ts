@@ -97,6 +97,29 @@ export function tailsConformance(engine: TestEngine): void {
     },
   );
 
+  tailsTest("a tail follows its worker when it is renamed", { processes: 2 }, async ({ nodes, db }) => {
+    const [one, two] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+    const { id } = await one.tails.create(ACCOUNT, SCRIPT, {});
+    const other = await one.tails.create(ACCOUNT, "other", {});
+    const reader = fakeReader();
+    await one.tails.read(id, reader.connection);
+    const announce = await db.transaction((tx) =>
+      one.tails.references.rename(tx, { account: ACCOUNT, from: SCRIPT, to: "renamed" }),
+    );
+    await announce();
+    await two.tails.beat();
+    one.runtime.tell({ logs: logOf("former name") });
+    one.runtime.tell({ script: "renamed", logs: logOf("one") });
+    two.runtime.tell({ script: "renamed", logs: logOf("two") });
+    await reader.got(2);
+    assert.deepEqual(reader.logged().sort(), ["one", "two"]);
+    assert.deepEqual(
+      await Promise.all([SCRIPT, "renamed", "other"].map(async (name) => (await one.tails.list(ACCOUNT, name)).length)),
+      [0, 1, 1],
+    );
+    assert.equal((await one.tails.list(ACCOUNT, "other"))[0]!.id, other.id);
+  });
+
   tailsTest("records from another process arrive, in order", { processes: 3 }, async ({ nodes }) => {
     const [api, one, two] = nodes as [(typeof nodes)[0], (typeof nodes)[0], (typeof nodes)[0]];
     const { id } = await api.tails.create(ACCOUNT, SCRIPT, { filters: [{ query: "yes" }] });

@@ -203,6 +203,9 @@ export function createTails({
     async deleteAll(account, script) {
       if ((await table.remove(account, script, undefined)) > 0) await changed();
     },
+    references: {
+      rename: async (tx, change) => ((await table.rename(tx, change)) > 0 ? changed : () => {}),
+    },
     watch: (runtime) => runtime.onInvocation(onInvocation),
     async read(id, connection): Promise<TailReader | undefined> {
       if (readers.size >= limits.readers) throw tailErrors.tooManyReaders({ limit: limits.readers });

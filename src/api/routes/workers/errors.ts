@@ -41,18 +41,5 @@ export const workerRouteErrors = defineErrors("worker-routes", {
     message: "The service {name} has no environment {environment}.",
     fix: "Use the environment `production`: on this server, environments in the configuration file are separate Workers.",
   },
-  workerExists: {
-    code: 10040,
-    http: 409,
-    permanent: true,
-    message: "A Worker named {name} already exists.",
-    fix: "Choose another name, or update the existing Worker.",
-  },
-  renamed: {
-    code: 10021,
-    http: 400,
-    message: "Cannot rename the Worker {name} to {wanted}.",
-    fix: "Deploy it under the new name and delete the old one.",
-  },
   noVersions: { code: 10222, http: 404, message: "The Worker {name} has no versions yet.", fix: "Deploy it first." },
 });

@@ -36,7 +36,6 @@ test("a worker is created, found by name and id, updated, replaced and deleted",
     body: { logpush: true, observability: { enabled: true, head_sampling_rate: null } },
   });
   assert.deepEqual([patched.logpush, patched.tags, patched.observability], [true, ["a"], { enabled: true }]);
-  assert.deepEqual((await refused("patch", WORKER, { body: { name: "other" } })).slice(0, 2), [400, 10021]);
   const replaced = await ok("put", WORKER, { body: { name: "hello" } });
   assert.deepEqual(
     [replaced.logpush, replaced.tags, replaced.tail_consumers, replaced.observability, replaced.subdomain.enabled],
@@ -44,6 +43,37 @@ test("a worker is created, found by name and id, updated, replaced and deleted",
   );
   assert.equal(await ok("delete", `${WORKERS}/workers/${made.id}`), null);
   assert.deepEqual((await refused("get", WORKER)).slice(0, 2), [404, 10007]);
+});
+
+test("a worker is renamed together with a change of its settings, or not at all", async (t) => {
+  const { ok, refused } = await startWorkersApi(t);
+  await ok("put", `${WORKERS}/scripts/hello`, { body: formOf(metadataOf()) });
+  await ok("put", `${WORKERS}/scripts/caller`, {
+    body: formOf(metadataOf({ bindings: [{ type: "service", name: "API", service: "hello" }] })),
+  });
+  await ok("post", `${WORKERS}/workers`, { body: { name: "taken" } });
+  const before = await ok("patch", WORKER, { body: { tags: ["a"] } });
+  for (const [body, code] of [
+    [{ name: "taken", tags: [] }, 10040],
+    [{ name: "No Name", tags: [] }, 10016],
+    [{ name: "other", tail_consumers: [{ name: "none" }] }, 10021],
+  ] as const)
+    assert.equal((await refused("patch", WORKER, { body }))[1], code);
+  assert.deepEqual(await ok("get", WORKER), before);
+
+  const renamed = await ok("patch", WORKER, { body: { name: "other", logpush: true } });
+  assert.deepEqual(
+    [renamed.id, renamed.name, renamed.tags, renamed.logpush, renamed.deployed_on],
+    [before.id, "other", ["a"], true, before.deployed_on],
+  );
+  const { bindings } = await ok("get", `${WORKERS}/scripts/caller/settings`);
+  assert.deepEqual(bindings, [{ type: "service", name: "API", service: "other" }]);
+  for (const path of [WORKER, `${WORKERS}/scripts/hello/settings`, `${WORKERS}/scripts/hello/deployments`])
+    assert.deepEqual((await refused("get", path)).slice(0, 2), [404, 10007], path);
+  assert.deepEqual((await refused("get", `${WORKERS}/services/hello`)).slice(0, 2), [404, 10090]);
+
+  const replaced = await ok("put", `${WORKERS}/workers/${before.id}`, { body: { name: "hello" } });
+  assert.deepEqual([replaced.id, replaced.name, replaced.tags, replaced.logpush], [before.id, "hello", [], false]);
 });
 
 test("a worker without versions has empty lists, and operations that need code report it", async (t) => {

@@ -10,7 +10,6 @@ import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import { pageOf, reading, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
-import { workerRouteErrors } from "./errors.ts";
 import { observability, shownObservability } from "./setting-fields.ts";
 import { nothing } from "./shapes.ts";
 
@@ -65,9 +64,11 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
   const answerWith = async (script: Script) => answer((await showIn(script.account))(script));
 
   async function change(script: Script, sent: Patch, replace: boolean) {
-    if (sent.name !== undefined && sent.name !== script.name)
-      throw workerRouteErrors.renamed({ name: script.name, wanted: sent.name });
-    return answerWith(await scripts.changeSettings(script.account, script.name, settingsOf(sent, replace)));
+    const { account, name } = script;
+    const settings = settingsOf(sent, replace);
+    if (sent.name !== undefined && sent.name !== name)
+      return answerWith(await scripts.rename(account, name, sent.name, settings));
+    return answerWith(await scripts.changeSettings(account, name, settings));
   }
 
   return [
@@ -105,7 +106,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
       async (call) => {
         const account = call.params.account_id!;
         const { name, ...sent } = call.body;
-        if ((await scripts.get(account, name)) !== undefined) throw workerRouteErrors.workerExists({ name });
+        if ((await scripts.get(account, name)) !== undefined) throw workerErrors.nameTaken({ name });
         return answerWith(await scripts.create(account, name, authorOf(call), settingsOf(sent, false)));
       },
     ),

@@ -8,6 +8,8 @@ export interface ServiceTarget {
   /** 32 hex digits; absent in `reelpost dev`, which has no accounts. */
   account?: string;
   worker: string;
+  /** 32 hex digits, if known; takes precedence over the name. */
+  workerId?: string;
   entrypoint: Entrypoint;
 }
 

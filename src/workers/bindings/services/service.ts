@@ -63,9 +63,13 @@ export function createServiceBindingService({
   };
 }
 
-const targetOf = ({ account }: WorkerScript, { service, entrypoint, props }: ServiceBinding): ServiceTarget => ({
+const targetOf = (
+  { account }: WorkerScript,
+  { service, service_id: workerId, entrypoint, props }: ServiceBinding,
+): ServiceTarget => ({
   ...(account !== undefined && { account }),
   worker: service,
+  ...(workerId !== undefined && { workerId }),
   entrypoint: {
     ...(entrypoint !== undefined && entrypoint !== "default" && { name: entrypoint }),
     ...(props !== undefined && { props }),

@@ -222,6 +222,24 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(listed[0]!.id, await newest());
   });
 
+  it("renames a worker, by name and by id", async () => {
+    const { workers } = client.workers.beta;
+    const { id } = await workers.get(script_name, { account_id });
+    const renamed = await workers.edit(script_name, { account_id, name: "store" });
+    assert.deepEqual([renamed.id, renamed.name], [id, "store"]);
+    assert.match(renamed.subdomain.url ?? "", /store/);
+    await assert.rejects(workers.get(script_name, { account_id }), failsWith(404, 10007));
+    await assert.rejects(client.workers.scripts.versions.list(script_name, { account_id }), failsWith(404, 10007));
+    assert.equal((await platform.visit(script_name)).status, 404);
+    assert.equal((await platform.visit("store")).text, "sdk three there other");
+
+    await client.workers.scripts.update("taken", { account_id, metadata, files: await files("taken") });
+    await assert.rejects(workers.edit("store", { account_id, name: "taken" }), failsWith(409, 10040));
+    await client.workers.scripts.delete("taken", { account_id, force: true });
+    assert.equal((await workers.update(id, { account_id, name: script_name })).name, script_name);
+    assert.equal(await received(), "sdk three there other");
+  });
+
   it("bad uploads are rejected and do not affect the running version", async () => {
     const update = (more: Record<string, unknown>, parts: unknown) =>
       client.workers.scripts.update(script_name, { account_id, metadata: { ...metadata, ...more }, files: parts });

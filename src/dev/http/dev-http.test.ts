@@ -14,6 +14,7 @@ async function start(t: TestContext) {
     unavailable: () => undefined,
     video: unused,
     s3: async (_, response) => void response.end("object"),
+    analytics: { query: unused },
     storage: unused,
     health: () => ({}),
     metrics: unused,

@@ -21,8 +21,6 @@ interface AiServiceDeps {
   /** False: the AI bindings of workers are undefined. Default: true if there is a server. */
   isOffered?: boolean;
   log: Log;
-  /** Whether workers may pass URLs that the AI server fetches. */
-  allowsRemoteUrls: boolean;
 }
 
 /** The server side of `env.AI`. */

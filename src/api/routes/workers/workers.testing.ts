@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Caller } from "../../../accounts/index.ts";
 import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { createLocalEvents, createSecrets, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
 import {

@@ -47,7 +47,7 @@ describe("the AI Gateway of an AI binding", () => {
     });
     await migrate(db, aiGatewayMigrations);
     upstream = await startOpenAiServer(scope);
-    const server = { url: upstream.url, key: KEY, models: new Map([["@cf/llama", "llama"]]) };
+    const server = { url: upstream.url, key: KEY, models: new Map([["@cf/llama", "llama"]]), allowsRemoteUrls: false };
     const providers = new Map([
       ["workers-ai", server],
       ["openai", { ...server, models: new Map<string, string>() }],

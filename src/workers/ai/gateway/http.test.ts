@@ -42,7 +42,7 @@ describe("the HTTP endpoint of AI Gateway", () => {
     });
     await migrate(db, aiGatewayMigrations);
     upstream = await startOpenAiServer(scope);
-    const server = { url: upstream.url, key: OPERATOR_KEY, models: new Map<string, string>() };
+    const server = { url: upstream.url, key: OPERATOR_KEY, models: new Map<string, string>(), allowsRemoteUrls: false };
     const providers = new Map([
       ["workers-ai", { ...server, models: new Map([["@cf/llama", "llama"]]) }],
       ["openai", server],
@@ -292,6 +292,30 @@ describe("the HTTP endpoint of AI Gateway", () => {
       assert.deepEqual(await errorOf(await post(gateway, step)), [400, 2004], endpoint);
     }
     assert.equal(upstream.calls.length, 0);
+  });
+
+  it("passes only requests that run or list models to a provider with the operator's key", async () => {
+    for (const endpoint of ["files", "fine_tuning/jobs", "responses/resp_1/cancel", "chat/completions/../../v1/files"])
+      assert.deepEqual(await errorOf(await post(`${gateway}/openai/${endpoint}`, {})), [400, 2004], endpoint);
+    const get = (path: string) =>
+      fetch(`${url}/${gateway}/openai/${path}`, { headers: { "cf-aig-authorization": `Bearer ${TOKEN}` } });
+    assert.deepEqual(await errorOf(await get("files")), [400, 2004]);
+    assert.equal(upstream.calls.length, 0);
+    const withOwnKey = { authorization: "Bearer sk-own" };
+    assert.equal((await post(`${gateway}/openai/files`, {}, withOwnKey)).status, 200);
+  });
+
+  it("rejects URLs that the server of the provider would fetch", async () => {
+    const image = (imageUrl: string) => [
+      { role: "user", content: [{ type: "image_url", image_url: { url: imageUrl } }] },
+    ];
+    for (const fields of [
+      { messages: image("http://10.0.0.1/") },
+      { messages: [], input: image("file:///etc/passwd") },
+    ])
+      assert.deepEqual(await errorOf(await complete({}, fields)), [400, 2004]);
+    assert.equal(upstream.calls.length, 0);
+    assert.equal((await complete({}, { messages: image("data:image/png;base64,AA==") })).status, 200);
   });
 
   it("creates the gateway `default` for an authenticated request only", async () => {

@@ -15,13 +15,19 @@ export type AiProviders = ReadonlyMap<string, AiServer>;
 /** Throws badKeyFile, badKeysFile. */
 export function aiProvidersOf(settings: Pick<Settings, "workers">): AiProviders {
   const { ai_providers: urls, ai_provider_keys: keys, ai_provider_keys_file: file } = settings.workers;
+  const { ai_remote_urls: allowsRemoteUrls } = settings.workers;
   const keyOf = new Map((file === "" ? keys : readKeys(file)).map(splitEntry));
   const providers = new Map<string, AiServer>(
     urls
       .map(splitEntry)
       .map(([name, url]) => [
         name,
-        { url: url.replace(/\/+$/, ""), key: keyOf.get(name) ?? "", models: new Map<string, string>() },
+        {
+          url: url.replace(/\/+$/, ""),
+          key: keyOf.get(name) ?? "",
+          models: new Map<string, string>(),
+          allowsRemoteUrls,
+        },
       ]),
   );
   const server = aiServerOf(settings);

@@ -1,3 +1,4 @@
+import { findRemoteUrl } from "../remote-urls.ts";
 import { toAiRequest, type AiRequest } from "../request.ts";
 import type { AiServer } from "../server.ts";
 import { aiGatewayErrors } from "./errors.ts";
@@ -46,6 +47,24 @@ const FORWARDED_HEADERS = [
   "openai-beta",
 ];
 
+/**
+ * Endpoints that run a model. Others read or change what the owner of the key has stored at the provider, such as files,
+ * fine-tuned models and earlier responses.
+ */
+const MODEL_ENDPOINTS = [
+  "chat/completions",
+  "completions",
+  "embeddings",
+  "responses",
+  "messages",
+  "moderations",
+  "rerank",
+  "images/generations",
+  "audio/speech",
+  "audio/transcriptions",
+  "audio/translations",
+];
+
 /** Addresses a request to the server of its provider. Throws notConfigured, unknownProvider, badRequest, badInputs. */
 export function upstreamRequest(step: GatewayStep, providers: AiProviders): UpstreamRequest {
   const body = parseObject(step);
@@ -86,7 +105,7 @@ function providerRequest(step: GatewayStep, body: JsonObject | undefined, provid
   const compatible = /^v1\/(.*)$/.exec(step.endpoint)?.[1];
   if (compatible !== undefined) return addressed({ ...step, endpoint: compatible }, body, server);
   const model = decode(step.endpoint.split("?")[0]!);
-  const native = toAiRequest(model, model, body);
+  const native = toAiRequest(model, model, body, server);
   const converted = { ...step, endpoint: native.path.slice(1), body: Buffer.from(JSON.stringify(native.body)) };
   return { ...addressed(converted, native.body, server), path: model, native };
 }
@@ -101,13 +120,16 @@ function addressed(step: GatewayStep, body: JsonObject | undefined, server: AiSe
     if (value !== null) headers[name] = value;
   }
   const hasOwnKey = KEY_HEADERS.some((name) => headers[name] !== undefined);
+  const url = urlBelow(server.url, endpoint);
+  if (!hasOwnKey || provider === WORKERS_AI) checkEndpoint(method, url, server);
+  if (!server.allowsRemoteUrls) checkRemoteUrls(body);
   if (!hasOwnKey && server.key !== "") headers["authorization"] = `Bearer ${server.key}`;
   const sentBody = renamed === undefined ? step.body : Buffer.from(JSON.stringify({ ...body, model: renamed }));
   return {
     provider,
     model,
     path: endpoint.split("?")[0]!,
-    url: urlBelow(server.url, endpoint),
+    url,
     method,
     headers,
     body: method === "GET" ? undefined : sentBody,
@@ -121,6 +143,27 @@ function decode(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** Throws badRequest unless the request runs a model or lists models. */
+function checkEndpoint(method: string, url: string, server: AiServer): void {
+  const endpoint = new URL(url).pathname.slice(new URL(`${server.url}/`).pathname.length);
+  const isAllowed = method === "GET" ? /^models(\/|$)/.test(endpoint) : MODEL_ENDPOINTS.includes(endpoint);
+  if (isAllowed) return;
+  throw aiGatewayErrors.badRequest({
+    reason: `${method} ${endpoint.slice(0, 200)} does not run a model`,
+    fix: `Use one of ${MODEL_ENDPOINTS.join(", ")}, or send a key of your own for the provider.`,
+  });
+}
+
+/** Throws badRequest for a URL that the provider's server would fetch. */
+function checkRemoteUrls(body: JsonObject | undefined): void {
+  const remoteUrl = findRemoteUrl([body?.["messages"], body?.["input"]].flat());
+  if (remoteUrl === undefined) return;
+  throw aiGatewayErrors.badRequest({
+    reason: `it contains the URL ${JSON.stringify(remoteUrl)}, which the server of the provider would fetch`,
+    fix: "Pass a data: URL. The operator can allow other URLs with workers.ai_remote_urls.",
+  });
 }
 
 /** Throws badRequest for an endpoint that leaves the path of the server, such as `../admin`. */

@@ -5,15 +5,17 @@ export interface TenantHost {
   account: string;
 }
 
-export interface ShareLimits {
+interface ShareLimits {
   /** Maximum number of hosts of all accounts. */
   total: number;
   /** Maximum number of hosts of one account. */
   perAccount: number;
 }
 
-/** Chooses the hosts that get a certificate. */
-export type SelectHosts = (hosts: readonly TenantHost[], limits: ShareLimits) => TenantHost[];
+/** Returns the hosts that get a certificate of their own. Calls `select` to choose those that fit the limits. */
+export type TenantHosts = (
+  select: (hosts: readonly TenantHost[], limits: ShareLimits) => TenantHost[],
+) => Promise<TenantHost[]>;
 
 /**
  * Shares a limited number of certificates between accounts. Hosts whose certificate has been issued keep it: a new host

@@ -38,11 +38,11 @@ onEveryDatabase((engine: TestEngine) => {
       log,
       directory: DIRECTORY,
       solver: { type: "http-01", present: async () => {}, cleanUp: async () => {} },
-      requested: async () => [
-        { names: ["mx.example"] },
-        { names: ["one.a.example"], account: "a" },
-        { names: ["two.a.example"], account: "a" },
-        { names: ["one.b.example"], account: "b" },
+      ownNames: [["mx.example"]],
+      tenantHosts: async () => [
+        { host: "one.a.example", account: "a" },
+        { host: "two.a.example", account: "a" },
+        { host: "one.b.example", account: "b" },
       ],
       fallback: makeSelfSigned({ names: ["fallback.example"], clock }),
     });

@@ -6,14 +6,9 @@ import { renew, certificateKeyContext } from "./acme/renew.ts";
 import type { Solver } from "./acme/solver.ts";
 import type { Certificates } from "./certificates.ts";
 import { createCertificatesTable, type CertificateRow } from "./certificates-table.ts";
+import { shareFairly, type TenantHosts } from "./fair-share.ts";
 import { createCertificateStore } from "./held.ts";
 import { parseKeyPair, type CertificateKeyPair } from "./pair.ts";
-
-export interface RequestedCertificate {
-  names: readonly string[];
-  /** The account that needs it. Undefined for a certificate of the server. */
-  account?: string | undefined;
-}
 
 export interface AcmeCertificatesOptions {
   db: Db;
@@ -29,11 +24,10 @@ export interface AcmeCertificatesOptions {
   /** PEM: authorities that sign the ACME server's own certificate. Default: the public ones. */
   ca?: string | undefined;
   solver: Solver;
-  /**
-   * The wanted certificates; the first one is the default. Called at each poll. At most 2,000. `isIssued` is true for a
-   * host with a valid certificate of its own.
-   */
-  requested(isIssued: (host: string) => boolean): Promise<readonly RequestedCertificate[]>;
+  /** The certificates of the server, each as a list of names; the first one is the default. */
+  ownNames: readonly (readonly string[])[];
+  /** Hosts of tenants that need a certificate of their own. Called at each poll. At most 2,000 with those of the server. */
+  tenantHosts: TenantHosts;
   /** Served for names that have no certificate yet. */
   fallback: CertificateKeyPair;
   /** Poll interval for due and renewed certificates. Default one minute. */
@@ -71,6 +65,8 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     contact = [],
     ca,
     solver,
+    ownNames,
+    tenantHosts,
     fallback,
     pollMs = 60_000,
     limits: { requestMs, orderMs = 5 * 60_000 } = {},
@@ -86,7 +82,15 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   async function wantedRows(): Promise<(CertificateRow & { account: string | undefined })[]> {
     const issuedNames = await table.issuedNames(directory, clock.now());
     const issuedHosts = new Set(issuedNames.flatMap((names) => (names.length === 1 ? names : [])));
-    const requested = (await options.requested((host) => issuedHosts.has(host))).slice(0, MAX_CERTIFICATES);
+    const isIssued = (host: string) => issuedHosts.has(host);
+    const hosts = await tenantHosts((candidates, shareLimits) => shareFairly(candidates, shareLimits, isIssued));
+    const requested = [
+      ...ownNames.map((names) => ({ names, account: undefined })),
+      // Renewals first: they are due before their certificate expires.
+      ...hosts
+        .toSorted((a, b) => Number(isIssued(b.host)) - Number(isIssued(a.host)))
+        .map(({ host, account }) => ({ names: [host], account })),
+    ].slice(0, MAX_CERTIFICATES);
     const accounts = new Map<string, string | undefined>();
     const rows = requested.map(({ names: given, account }) => {
       const names = [...new Set(given.map((name) => name.toLowerCase()))];

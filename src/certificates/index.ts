@@ -1,7 +1,7 @@
 export { createHttpSolver, type HttpSolver } from "./acme/http-solver.ts";
 export { createDnsSolver, type DnsTxtRecords } from "./acme/solver.ts";
 export { certificateErrors } from "./errors.ts";
-export { shareFairly, type SelectHosts, type TenantHost } from "./fair-share.ts";
+export type { TenantHost, TenantHosts } from "./fair-share.ts";
 export { createAcmeCertificates, type AcmeCertificatesOptions } from "./from-acme.ts";
 export { createFileCertificates } from "./from-files.ts";
 export { createCertificateStore } from "./held.ts";

@@ -11,11 +11,9 @@ import {
   createHttpSolver,
   loadOrCreateSelfSigned,
   parseKeyPair,
-  shareFairly,
   type DnsTxtRecords,
   type CertificateKeyPair,
-  type SelectHosts,
-  type TenantHost,
+  type TenantHosts,
 } from "../certificates/index.ts";
 import { isLoopback, messageOf, type Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
@@ -32,11 +30,8 @@ interface CertificatesDeps {
   metrics: Metrics;
   /** Stores the TXT records for DNS-01. */
   texts: DnsTxtRecords;
-  /**
-   * Hosts of tenants that need a certificate of their own, in addition to tls.acme_names. Called every minute.
-   * `select` chooses those that fit the limits.
-   */
-  alsoFor?(select: SelectHosts): Promise<readonly TenantHost[]>;
+  /** Hosts that need a certificate of their own, in addition to tls.acme_names. Called every minute. */
+  tenantHosts?: TenantHosts;
 }
 
 export interface ServeCertificates {
@@ -93,7 +88,7 @@ async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics)
 }
 
 async function fromAcme(
-  { store: { db, events }, secrets, settings, texts, alsoFor }: CertificatesDeps,
+  { store: { db, events }, secrets, settings, texts, tenantHosts }: CertificatesDeps,
   basics: Basics,
 ): Promise<ServeCertificates> {
   const { clock, ids, log, lifecycle } = basics;
@@ -116,16 +111,8 @@ async function fromAcme(
     contact: email === "" ? [] : [`mailto:${email}`],
     ca: caFile === "" ? undefined : await readAuthorities(caFile),
     solver: challenge === "http-01" ? http : createDnsSolver(texts),
-    async requested(isIssued) {
-      const hosts = await alsoFor?.((candidates, limits) => shareFairly(candidates, limits, isIssued));
-      return [
-        { names: names.map(asciiName) },
-        // Renewals first: they are due before their certificate expires.
-        ...(hosts ?? [])
-          .toSorted((a, b) => Number(isIssued(b.host)) - Number(isIssued(a.host)))
-          .map(({ host, account }) => ({ names: [host], account })),
-      ];
-    },
+    ownNames: [names.map(asciiName)],
+    tenantHosts: tenantHosts ?? (async () => []),
     fallback: await ownPair(settings, basics),
   });
   lifecycle.onStop("certificates", () => tls.close());

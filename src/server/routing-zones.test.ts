@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { randomIds, silentLog, systemClock } from "../kernel/index.ts";
+import { createManualClock, randomIds, silentLog, systemClock } from "../kernel/index.ts";
 import { createLocalEvents, migrate, openSqlite } from "../store/index.ts";
-import { createZones, zonesMigrations } from "../zones/index.ts";
-import { customDomainHosts } from "./custom-domain-hosts.ts";
+import { createHostOwners } from "../workers/index.ts";
+import { createZones, ZONE_DELETED, zonesMigrations } from "../zones/index.ts";
+import { createCustomDomainHosts } from "./custom-domain-hosts.ts";
 import { createRoutingZones, publicHostOf } from "./routing-zones.ts";
 
 const WEB_HOST = "www.platform.example";
@@ -28,7 +29,7 @@ async function start(t: TestContext, webHost: string | undefined = WEB_HOST) {
     (await zones.records.list(zone.id, {}, { page: 1, perPage: 100 })).items
       .map(({ name, type, content, locked }) => `${name} ${type} ${content}${locked ? " locked" : ""}`)
       .sort();
-  return { zones, zone, recordLines, routing: createRoutingZones({ zones, webHost }) };
+  return { zones, zone, events, recordLines, routing: createRoutingZones({ zones, webHost }) };
 }
 
 test("custom domains have locked CNAME records, which are removed with the domains", async (t) => {
@@ -77,10 +78,28 @@ test("without a public host name, no records are created", async (t) => {
   );
 });
 
+test("a host belongs to the account of the closest zone, until that zone is deleted", async (t) => {
+  const { routing, zones, zone, events } = await start(t);
+  const clock = createManualClock(0);
+  const owners = createHostOwners({ zones: routing, events, zoneDeletedTopic: ZONE_DELETED, clock });
+  t.after(owners.close);
+  const [above, next] = ["b".repeat(32), "c".repeat(32)];
+  const host = "www.shop.example";
+  assert.equal(await owners.find(host), zone.account);
+  const deleted = new Promise<void>((resolve) => void events.subscribe(ZONE_DELETED, () => resolve()));
+  await zones.delete(zone.id);
+  await deleted;
+  assert.equal(await owners.find(host), undefined);
+  await zones.create({ account: next, name: "www.shop.example" });
+  await zones.create({ account: above, name: "shop.example" });
+  assert.deepEqual([await owners.find(host), await owners.find("shop.example")], [next, above]);
+});
+
 test("custom domains whose names resolve to this server get certificates", async () => {
   const names: Record<string, string[]> = {
     [WEB_HOST]: ["192.0.2.1"],
     "apex.example": ["192.0.2.1"],
+    "unselected.example": ["192.0.2.1"],
     "elsewhere.example": ["192.0.2.9"],
   };
   const lookups = {
@@ -90,15 +109,19 @@ test("custom domains whose names resolve to this server get certificates", async
   };
   const domains = {
     enabledHosts: async () =>
-      ["alias.example", "apex.example", "elsewhere.example", "nowhere.example"].map((host) => ({ host, account: "a" })),
+      ["alias.example", "apex.example", "elsewhere.example", "unselected.example"].map((host) => ({
+        host,
+        account: "a",
+      })),
   };
   const hosts = (public_url: string) =>
-    customDomainHosts({
+    createCustomDomainHosts({
       domains,
       lookups,
-      select: (candidates) => candidates.filter(({ host }) => host !== "unselected.example"),
-      settings: { http: { public_url } as Parameters<typeof customDomainHosts>[0]["settings"]["http"] },
-    }).then((found) => found.map(({ host }) => host));
+      settings: { http: { public_url } as Parameters<typeof createCustomDomainHosts>[0]["settings"]["http"] },
+    })((candidates) => candidates.filter(({ host }) => host !== "unselected.example")).then((found) =>
+      found.map(({ host }) => host),
+    );
   assert.deepEqual(await hosts(`https://${WEB_HOST}`), ["alias.example", "apex.example"]);
   assert.deepEqual(await hosts(""), []);
 });

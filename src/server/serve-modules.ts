@@ -21,7 +21,7 @@ import { checkStorageIdentity } from "./storage-identity.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
-import { customDomainHosts } from "./custom-domain-hosts.ts";
+import { createCustomDomainHosts } from "./custom-domain-hosts.ts";
 import { composePlatform, type Platform } from "./platform.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
@@ -139,6 +139,11 @@ export async function openModules(
     basics,
   );
   late.mail = mail;
+  const customDomainHosts = createCustomDomainHosts({
+    domains: platform.routing.domains,
+    settings,
+    lookups: dns.lookups,
+  });
   const certificates = await composeCertificates(
     {
       store,
@@ -146,10 +151,7 @@ export async function openModules(
       settings,
       metrics,
       texts: dns.texts,
-      alsoFor: async (select) => [
-        ...(await mail.mtaSts.hosts(select)),
-        ...(await customDomainHosts({ domains: platform.routing.domains, settings, lookups: dns.lookups, select })),
-      ],
+      tenantHosts: async (select) => [...(await mail.mtaSts.hosts(select)), ...(await customDomainHosts(select))],
     },
     basics,
   );

@@ -3,7 +3,7 @@ import type { Basics } from "../../kernel/basics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import type { Lookups, Zones } from "../../zones/index.ts";
-import type { SelectHosts, TenantHost } from "../../certificates/index.ts";
+import type { TenantHost, TenantHosts } from "../../certificates/index.ts";
 import { createPublishedSts, type PublishedStsOptions } from "./published.ts";
 
 interface MtaStsSetupDeps {
@@ -21,7 +21,7 @@ export interface MtaSts {
   /** Returns the policy that `host` serves; undefined if it is not the policy host of a routed domain. */
   policyOf(host: string): Promise<string | undefined>;
   /** Policy hosts that need a certificate: their CNAME record points to this server. */
-  hosts(select: SelectHosts): Promise<TenantHost[]>;
+  hosts: TenantHosts;
 }
 
 /** Maximum number of policy hosts that get a certificate. */

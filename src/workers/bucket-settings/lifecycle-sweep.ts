@@ -48,37 +48,37 @@ export function createLifecycleSweep({
     let after: string | undefined;
     for (;;) {
       const accounts = await settings.accountsWithLifecycle(after, ACCOUNTS_PER_ROUND);
-      await takeTurns(accounts, isStopping, errors);
+      await sweepAccounts(accounts, isStopping, errors);
       if (accounts.length < ACCOUNTS_PER_ROUND || isStopping()) break;
       after = accounts.at(-1);
     }
     if (errors.length > 0) throw errors[0];
   }
 
-  async function takeTurns(accounts: string[], isStopping: () => boolean, errors: unknown[]): Promise<void> {
-    let turns = accounts.map((account) => ({ account, pages: pagesOf(account, unfinished.get(account)), count: 0 }));
-    while (turns.length > 0) {
-      const remaining: typeof turns = [];
-      for (const turn of turns) {
+  async function sweepAccounts(accounts: string[], isStopping: () => boolean, errors: unknown[]): Promise<void> {
+    let active = accounts.map((account) => ({ account, pages: pagesOf(account, unfinished.get(account)), count: 0 }));
+    while (active.length > 0) {
+      const remaining: typeof active = [];
+      for (const work of active) {
         if (isStopping()) return;
-        const isOver = await takeTurn(turn).catch((err: unknown) => errors.push(err));
-        if (isOver === false) remaining.push(turn);
-        // A query of SQLite is synchronous: other work gets its turn.
+        const isOver = await handlePage(work).catch((err: unknown) => errors.push(err));
+        if (isOver === false) remaining.push(work);
+        // A query of SQLite is synchronous: other work gets its work.
         await setImmediate();
       }
-      turns = remaining;
+      active = remaining;
     }
   }
 
-  /** Handles one page. Resolves with true if the account has no more pages, or has reached the maximum. */
-  async function takeTurn(turn: { account: string; pages: AsyncGenerator<Position>; count: number }) {
-    const { done, value: position } = await turn.pages.next();
+  /** Handles one page. Resolves with true if the account has no further pages, or has reached the maximum. */
+  async function handlePage(work: { account: string; pages: AsyncGenerator<Position>; count: number }) {
+    const { done, value: position } = await work.pages.next();
     if (done === true) {
-      unfinished.delete(turn.account);
+      unfinished.delete(work.account);
       return true;
     }
-    if (++turn.count < pagesPerAccount) return false;
-    unfinished.set(turn.account, position as Position);
+    if (++work.count < pagesPerAccount) return false;
+    unfinished.set(work.account, position as Position);
     return true;
   }
 

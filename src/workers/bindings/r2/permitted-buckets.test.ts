@@ -26,8 +26,8 @@ test("the last page has no cursor, even if other buckets follow", async () => {
 test("other work continues between the pages of a long list", async () => {
   const listing = pageOf([], { limit: 1 });
   const over = listing.then(() => "over");
-  let turns = 0;
-  while ((await Promise.race([over, eventLoopTurn("turn")])) === "turn") turns++;
+  let turnCount = 0;
+  while ((await Promise.race([over, eventLoopTurn("turn")])) === "turn") turnCount++;
   assert.deepEqual((await listing).buckets, []);
-  assert.ok(turns >= 5, String(turns));
+  assert.ok(turnCount >= 5, String(turnCount));
 });

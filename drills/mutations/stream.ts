@@ -175,4 +175,11 @@ export const mutations: Mutation[] = [
     to: 'if (urgency === "background" && queues.urgent.length === 0) return running.background < background;',
     test: "src/stream/media/lanes.test.ts",
   },
+  {
+    file: "src/stream/webhooks/webhooks.ts",
+    from: ", priority: await priorityFor(delivery.endpoint)",
+    to: "",
+    test: "src/stream/webhooks/webhooks.test.ts",
+    name: "do not delay those of others",
+  },
 ];

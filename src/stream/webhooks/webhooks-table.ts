@@ -239,6 +239,19 @@ export function createWebhooksTable(db: Db) {
       return (await (untried ? query.where("attempts", "=", "[]") : query).execute()).map(toDelivery);
     },
 
+    /** Number of waiting deliveries of an endpoint, counted up to `limit`. */
+    async countWaiting(endpoint: string, limit: number): Promise<number> {
+      const waiting = tables
+        .selectFrom("stream_webhook_deliveries")
+        .select("id")
+        .where("endpoint_id", "=", endpoint)
+        .where("status", "=", "waiting")
+        .limit(limit)
+        .as("waiting");
+      const [row] = await db.read(tables.selectFrom(waiting).select((eb) => eb.fn.countAll<number>().as("count")));
+      return Number(row?.count ?? 0);
+    },
+
     async recordAttempts({ id, status, attempts }: Pick<WebhookDelivery, "id" | "status" | "attempts">): Promise<void> {
       await db.write(
         tables

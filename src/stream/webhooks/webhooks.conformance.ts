@@ -303,6 +303,26 @@ export function webhooksConformance(engine: TestEngine): void {
       assert.match(await refusal(webhooks.create(A, there.url, about)), /^badParameter/);
   });
 
+  test("many waiting deliveries of one endpoint do not delay those of others", async (t) => {
+    const { webhooks, until } = await open(t, engine);
+    const { url, received } = await listen(t);
+    await webhooks.create(B, `${url}/crowd`, { topics: ["live"] });
+    const { id } = await webhooks.setMain(A, `${url}/other`);
+    for (let i = 0; i < 100; i++)
+      await webhooks.liveEvent({
+        account: B,
+        input: "1".repeat(32),
+        type: "live_input.connected",
+        occasion: `event ${i}`,
+        payload: "{}",
+      });
+    await webhooks.onVideoSettled(testVideo({ account: A }));
+    webhooks.start();
+    await until(id, ({ status }) => status === "delivered");
+    const place = received.findIndex(({ path }) => path.endsWith("/other"));
+    assert.ok(place >= 0 && place < 40, `delivered after ${place} others`);
+  });
+
   test("the last hundred completed deliveries are stored, and listed by page", async (t) => {
     const there = await listen(t);
     const { webhooks, clock } = await open(t, engine);

@@ -37,6 +37,8 @@ const BUSY_MS = 60_000;
 /** Unfinished deliveries of this age have lost their job. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const BATCH = 500;
+/** Number of waiting deliveries of an endpoint above which new ones have lower priority, and the largest that matters. */
+const CROWD = { from: 4, to: 1024 };
 const MAX_INPUTS = 1000;
 
 export function createWebhooks({
@@ -137,8 +139,13 @@ export function createWebhooks({
       await jobs.enqueue(
         WEBHOOK_JOB,
         { delivery: delivery.id },
-        { key: delivery.id, attempts: WEBHOOK_ATTEMPTS + SPARE },
+        { key: delivery.id, attempts: WEBHOOK_ATTEMPTS + SPARE, priority: await priorityFor(delivery.endpoint) },
       );
+  }
+
+  /** Lower with each doubling of the waiting deliveries, so that a slow endpoint does not delay those of others. */
+  async function priorityFor(endpoint: string): Promise<number> {
+    return -Math.floor(Math.log2(Math.max(1, (await table.countWaiting(endpoint, CROWD.to)) / CROWD.from)));
   }
 
   /** Makes one attempt and records it. */

@@ -4,7 +4,7 @@ import { settingsSchema } from "../kernel/settings.ts";
 import { resolveDevSettings } from "./dev-settings.ts";
 
 const reelpost = { verifiedAddresses: undefined, smtpPort: undefined, egress: {}, limits: {} };
-const project = { root: "/work/shop", dev: {}, reelpost };
+const project = { userRoot: "/work/shop", dev: {}, reelpost };
 const defaults = settingsSchema.parse({});
 
 it("uses the first free SMTP port and a folder of the project by default", () => {

@@ -16,7 +16,7 @@ export interface DevSettings {
 interface Sources {
   /** The command line. A relative data directory is relative to `cwd`. */
   options: { cwd: string } & { [Name in keyof DevSettings]?: DevSettings[Name] | undefined };
-  project: Pick<Project, "root" | "dev" | "reelpost">;
+  project: Pick<Project, "userRoot" | "dev" | "reelpost">;
   settings: Pick<Settings, "http" | "smtp" | "data_dir">;
   /** Shows which settings the environment contains: the others have the defaults of a production server. */
   env: Record<string, string | undefined>;
@@ -33,7 +33,8 @@ export function resolveDevSettings({ options, project, settings, env }: Sources)
       (env.REELPOST_SMTP_PORT === undefined ? undefined : settings.smtp.port),
     dataDir: resolve(
       options.cwd,
-      options.dataDir ?? (env.REELPOST_DATA_DIR === undefined ? join(project.root, ".reelpost") : settings.data_dir),
+      options.dataDir ??
+        (env.REELPOST_DATA_DIR === undefined ? join(project.userRoot, ".reelpost") : settings.data_dir),
     ),
   };
 }

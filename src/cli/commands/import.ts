@@ -31,7 +31,7 @@ be running. Keys, objects and databases that already exist are kept.`,
     const options = { ...values, url: undefined, token: undefined, account: undefined, local: true };
     const { api, base, target, progress } = await connectStorage(options, context);
     const stateDirectory =
-      from === undefined ? join(target?.root ?? context.cwd, ".wrangler", "state") : resolve(context.cwd, from);
+      from === undefined ? join(target?.userRoot ?? context.cwd, ".wrangler", "state") : resolve(context.cwd, from);
     const toImportResources = (list: readonly TargetResource[] = []) =>
       list.map(({ wranglerIds, localId }) => ({ from: wranglerIds, to: localId }));
     progress.step(`reading ${stateDirectory}`);

@@ -1,4 +1,4 @@
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { ProjectTarget } from "../../workers/index.ts";
 import { createApiClient } from "../api/client.ts";
 import type { ApiConnection } from "../api/connect.ts";
@@ -24,7 +24,7 @@ export function checkLocalOptions(values: StorageValues): void {
 export async function connectLocalStorage(
   values: StorageValues,
   { cwd, env, clock, version, stderr, atEnd }: CommandContext,
-  target: Pick<ProjectTarget, "configFile"> | undefined,
+  target: Pick<ProjectTarget, "userRoot"> | undefined,
 ): Promise<ApiConnection> {
   const [{ openLocalStorage }, { readSettings }] = await Promise.all([
     import("../../server/index.ts"),
@@ -32,9 +32,7 @@ export async function connectLocalStorage(
   ]);
   const { settings } = await readSettings({ cwd, env });
   const configuredDirectory =
-    env.REELPOST_DATA_DIR === undefined
-      ? join(target === undefined ? cwd : dirname(target.configFile), ".reelpost")
-      : settings.data_dir;
+    env.REELPOST_DATA_DIR === undefined ? join(target?.userRoot ?? cwd, ".reelpost") : settings.data_dir;
   const storage = await openLocalStorage({ dataDir: resolve(cwd, values["data-dir"] ?? configuredDirectory), clock });
   atEnd(storage.close);
   const { url, token, account } = storage;

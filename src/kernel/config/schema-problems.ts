@@ -20,26 +20,43 @@ interface Checked<T> {
 
 /**
  * Validates a document against a strict schema and reports all problems together: an invalid value is an error; an
- * unknown field causes a warning with the closest known name, and is removed from the value.
+ * unknown field causes a warning with the closest known name, and is removed from the value. In a generated file, an
+ * empty one causes none: generators write every field that they know.
  */
-export function checkDocument<S extends z.ZodType>(document: ConfigDocument, schema: S): Checked<z.output<S>> {
+export function checkDocument<S extends z.ZodType>(
+  document: ConfigDocument,
+  schema: S,
+  { isGenerated = false }: { isGenerated?: boolean } = {},
+): Checked<z.output<S>> {
   const value = structuredClone(plainObjects(document.value));
   const first = schema.safeParse(value);
   if (first.success) return { value: first.data, problems: [] };
   const issues = first.error.issues;
-  const problems = issues.flatMap((issue) => issueProblems(issue, document, schema));
+  const isHarmless = (issue: z.core.$ZodIssue, name: string) =>
+    isGenerated && isEmpty(valueAt(document.value, [...(issue.path as Path), name]));
+  const problems = issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys
+          .filter((name) => !isHarmless(issue, name))
+          .map((name) => unknownField([...(issue.path as Path), name], document, schema))
+      : [invalidValue(issue, document, schema)],
+  );
   for (const issue of issues) if (issue.code === "unrecognized_keys") drop(value, issue.path as Path, issue.keys);
   const second = schema.safeParse(value);
   return { value: second.success ? second.data : undefined, problems };
 }
 
-function issueProblems(issue: z.core.$ZodIssue, document: ConfigDocument, schema: z.ZodType): Problem[] {
+function invalidValue(issue: z.core.$ZodIssue, document: ConfigDocument, schema: z.ZodType): Problem {
   const path = issue.path as Path;
-  if (issue.code === "unrecognized_keys")
-    return issue.keys.map((name) => unknownField([...path, name], document, schema));
   const input = valueAt(document.value, path);
   const { message, fix } = describeIssue(issue, path, input, metaAt(schema, path));
-  return [errorAt(document.locate(path), message, fix)];
+  return errorAt(document.locate(path), message, fix);
+}
+
+/** True for {}, [], and objects that contain only such values: `"queues": { "producers": [] }` requests nothing. */
+export function isEmpty(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return typeof value === "object" && value !== null && Object.values(value).every(isEmpty);
 }
 
 function unknownField(path: Path, document: ConfigDocument, schema: z.ZodType): Problem {

@@ -17,6 +17,11 @@ export interface Project {
   configFile: string;
   /** The folder of that file; relative paths in it are resolved against it. */
   root: string;
+  /**
+   * The folder of the user's own configuration file, with the secrets and the data of `reelpost dev`. It differs from
+   * `root` if a build tool generated `configFile`, in a folder that the next build may delete.
+   */
+  userRoot: string;
   /** The requested `env.<name>`. */
   environment: string | undefined;
   name: string;

@@ -4,12 +4,13 @@ import {
   type Problem,
   errorAt,
   fieldName,
+  isEmpty,
   valueAt,
   warningAt,
 } from "../../../kernel/config/index.ts";
 import type { Purpose } from "./bindings.ts";
 import { NEWEST_COMPATIBILITY_DATE, isoDate, classifyCompatibilityDate } from "./compatibility.ts";
-import { type EnvironmentView, isEmpty } from "./environment.ts";
+import type { EnvironmentView } from "./environment.ts";
 import { checkAssets } from "./assets.ts";
 import { checkRoutes } from "./routes.ts";
 import { checkDurableObjects } from "./durable-objects.ts";

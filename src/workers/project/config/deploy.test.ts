@@ -89,7 +89,7 @@ test("a target needs no code, date or name; fields that are present must be vali
   const target = await readProjectTarget({ cwd: join(root, "src") });
   assert.deepEqual(target, {
     configFile: join(root, "wrangler.json"),
-    root,
+    userRoot: root,
     name: "mail",
     accountId: undefined,
     kvNamespaces: [],

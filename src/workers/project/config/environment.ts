@@ -3,6 +3,7 @@ import {
   type Path,
   type Problem,
   errorAt,
+  isEmpty,
   suggestion,
   valueAt,
   warningAt,
@@ -48,10 +49,4 @@ export function checkEnvironment(document: ConfigDocument, name: string | undefi
       warningAt(document.locate([field], "name"), message, `repeat it in "env.${name}" if the worker needs it there`),
     ];
   });
-}
-
-/** True for {}, [], and objects that contain only such values: `"queues": { "producers": [] }` requests nothing. */
-export function isEmpty(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  return typeof value === "object" && value !== null && Object.values(value).every(isEmpty);
 }

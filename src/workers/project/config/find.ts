@@ -9,6 +9,10 @@ export const CONFIG_NAMES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml",
 
 interface FoundConfig {
   file: string;
+  /** The folder of the user's own file, which differs from that of `file` if a build tool generated `file`. */
+  userRoot: string;
+  /** True if `.wrangler/deploy/config.json` names `file`. */
+  isGenerated: boolean;
   /** Other configuration files in the same folder, which are not read. */
   others: string[];
 }
@@ -17,17 +21,27 @@ interface FoundConfig {
 const REDIRECT = join(".wrangler", "deploy", "config.json");
 
 /**
- * The given file; otherwise the file that `.wrangler/deploy/config.json` names, or the first of CONFIG_NAMES, whichever
- * is found first in `cwd` or a parent folder. Throws configurationMissing, redirectInvalid.
+ * The given file; otherwise the first of CONFIG_NAMES, or the file that `.wrangler/deploy/config.json` names, in `cwd`
+ * or the nearest parent folder that has one. If a folder has both, `prefer` decides. Throws configurationMissing,
+ * redirectInvalid.
  */
-export async function findConfig(cwd: string, named?: string): Promise<FoundConfig> {
-  if (named !== undefined) return { file: resolve(cwd, named), others: [] };
+export async function findConfig(
+  cwd: string,
+  { named, prefer }: { named?: string | undefined; prefer: "generated" | "user" },
+): Promise<FoundConfig> {
+  if (named !== undefined) {
+    const file = resolve(cwd, named);
+    return { file, userRoot: dirname(file), isGenerated: false, others: [] };
+  }
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const redirect = join(folder, REDIRECT);
-    if (await exists(redirect)) return { file: await followRedirect(redirect), others: [] };
-    const present = await Promise.all(CONFIG_NAMES.map((name) => exists(join(folder, name))));
+    const [isRedirected, ...present] = await Promise.all(
+      [redirect, ...CONFIG_NAMES.map((name) => join(folder, name))].map(exists),
+    );
     const [first, ...others] = CONFIG_NAMES.filter((_, i) => present[i]);
-    if (first !== undefined) return { file: join(folder, first), others };
+    if (isRedirected! && (prefer === "generated" || first === undefined))
+      return { file: await followRedirect(redirect), userRoot: folder, isGenerated: true, others: [] };
+    if (first !== undefined) return { file: join(folder, first), userRoot: folder, isGenerated: false, others };
     if (folder === dirname(folder))
       throw projectErrors.configurationMissing({ folder: resolve(cwd), names: CONFIG_NAMES.join(", ") });
   }

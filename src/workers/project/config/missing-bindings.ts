@@ -1,6 +1,13 @@
-import { type ConfigDocument, type Problem, errorAt, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import {
+  type ConfigDocument,
+  type Problem,
+  errorAt,
+  isEmpty,
+  valueAt,
+  warningAt,
+} from "../../../kernel/config/index.ts";
 import type { Purpose } from "./bindings.ts";
-import { type EnvironmentView, isEmpty } from "./environment.ts";
+import type { EnvironmentView } from "./environment.ts";
 import { UNSUPPORTED } from "./schema.ts";
 
 /** A configured binding to a product that this program does not have: the worker reads undefined from env. */

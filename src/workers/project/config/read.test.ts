@@ -35,6 +35,7 @@ test("a file with every field becomes a project", async (t) => {
   assert.deepEqual(project, {
     configFile: join(root, "wrangler.jsonc"),
     root,
+    userRoot: root,
     environment: undefined,
     name: "mail",
     main: join(root, "src/index.ts"),
@@ -188,15 +189,26 @@ test(".wrangler/deploy/config.json replaces the configuration, unless --config i
       topLevelName: "mail",
       userConfigPath: "../wrangler.jsonc",
       definedEnvironments: [],
+      // Fields of a newer generator.
+      agent_memory: [],
+      connect: { to: [] },
     }),
     "dist/index.js": "export default {};",
+    ".dev.vars": "API_KEY=s3cret",
   });
   const built = await read(root);
   assert.deepEqual([built.name, built.main, built.warnings], ["built", join(root, "dist/index.js"), []]);
+  // The next build empties its output folder: secrets and stored data belong to the folder of the user's file.
+  assert.deepEqual([built.root, built.userRoot], [join(root, "dist"), root]);
+  assert.deepEqual(built.localSecrets, ["API_KEY"]);
   assert.equal((await read(root, { config: "wrangler.jsonc" })).name, "mail");
   await rm(join(root, "dist/wrangler.json"));
   assert.match(
     await refusal(root),
     /^<root>\/\.wrangler\/deploy\/config\.json does not name a configuration file: .* does not exist$/,
   );
+});
+
+test("the former field usage_model is ignored without a warning", async (t) => {
+  assert.equal(await warnings(await folder(t, { "wrangler.jsonc": `{ ${minimal}, "usage_model": "unbound" }` })), "");
 });

@@ -41,6 +41,8 @@ export interface ReadProjectOptions {
   environment?: string;
   /** Default "dev". */
   purpose?: Purpose;
+  /** Which file to read if a build tool generated another one from the user's. Default "generated". */
+  prefer?: "generated" | "user";
   /** Deploys without the bindings that are not supported. Default false. */
   allowMissing?: boolean;
   /** Variables of the process. Default {}. */
@@ -57,11 +59,12 @@ export async function readProject({
   config,
   environment,
   purpose = "dev",
+  prefer = "generated",
   allowMissing = false,
   env = {},
   clock,
 }: ReadProjectOptions): Promise<Project> {
-  const { file, others } = await findConfig(cwd, config);
+  const { file, userRoot, isGenerated, others } = await findConfig(cwd, { named: config, prefer });
   const document = parseDocument(file, await readConfigText(file));
   const root = dirname(file);
   const unread = others.map((other) =>
@@ -73,13 +76,13 @@ export async function readProject({
   };
   if (errorsOf(problems).length > 0) fail();
 
-  const checked = checkDocument(document, configurationFields);
+  const checked = checkDocument(document, configurationFields, { isGenerated });
   const view = viewEnvironment(document, environment);
   problems.push(...checked.problems, ...checkEnvironment(document, environment));
   const isObject = typeof document.value === "object" && document.value !== null;
   if (isObject && !problems.some(isAboutEnvironment))
     problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose, allowMissing }));
-  const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root, env);
+  const { secrets, problems: secretProblems, files } = await readSecrets(document, view, userRoot, env);
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
   problems.push(...checkDirectory(document, view, { root, purpose }));
   if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
@@ -89,6 +92,7 @@ export async function readProject({
   return {
     configFile: file,
     root,
+    userRoot,
     environment,
     name,
     main: fields.main === undefined ? "" : resolve(root, fields.main),

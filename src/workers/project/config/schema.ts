@@ -314,6 +314,7 @@ export const inherited = {
   find_additional_modules: ignoredField,
   compliance_region: ignoredField,
   first_party_worker: ignoredField,
+  usage_model: ignoredField,
   python_modules: ignoredField,
   migrations: objectMigrations,
   assets: assets.optional().meta({ example: { directory: "./public" } }),

@@ -11,7 +11,8 @@ import { configurationFields } from "./schema.ts";
 /** The part of a configuration file that identifies a remote worker and its storage. Its code need not be present. */
 export interface ProjectTarget {
   configFile: string;
-  root: string;
+  /** As in `Project`. */
+  userRoot: string;
   name: string | undefined;
   accountId: string | undefined;
   kvNamespaces: (TargetResource & { id: string | undefined })[];
@@ -36,7 +37,8 @@ export interface TargetDatabase extends TargetResource {
 }
 
 /**
- * Resolves with undefined if no file is specified or found. Throws UserError like `readProject` for errors in the file
+ * Reads the user's own file even if a build tool generated another one for `dev` and `deploy`, as wrangler does for the
+ * same commands. Resolves with undefined if no file is specified or found. Throws UserError like `readProject` for errors in the file
  * itself.
  */
 export async function readProjectTarget({
@@ -48,13 +50,13 @@ export async function readProjectTarget({
   config?: string;
   environment?: string;
 }): Promise<ProjectTarget | undefined> {
-  const found = await findConfig(cwd, config).catch((thrown: unknown) => {
+  const found = await findConfig(cwd, { named: config, prefer: "user" }).catch((thrown: unknown) => {
     if (thrown instanceof UserError && thrown.kind === "configurationMissing" && environment === undefined)
       return undefined;
     throw thrown;
   });
   if (found === undefined) return undefined;
-  const { file } = found;
+  const { file, userRoot } = found;
   const document = parseDocument(file, await readConfigText(file));
   const checked = checkDocument(document, configurationFields);
   const problems: Problem[] = [
@@ -83,7 +85,7 @@ export async function readProjectTarget({
   });
   return {
     configFile: file,
-    root,
+    userRoot,
     name,
     accountId: fields.account_id,
     kvNamespaces: (fields.kv_namespaces ?? []).map(({ binding, id, preview_id: preview }) => ({

@@ -27,7 +27,7 @@ export async function writeTypes(
   options: ReadProjectOptions,
   { check = false, overwrite = false }: { check?: boolean; overwrite?: boolean } = {},
 ): Promise<WrittenTypes> {
-  const project = await readProject(options);
+  const project = await readProject({ ...options, prefer: "user" });
   const file = join(project.root, TYPES_FILE);
   const before = await readFile(file, "utf8").catch(() => undefined);
   const isGenerated = before === undefined || before.includes(GENERATED) || before.includes(WRITTEN_BY_WRANGLER);

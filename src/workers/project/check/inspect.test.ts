@@ -160,6 +160,10 @@ test("missing type definitions: not installed, not listed, not needed", async (t
       "worker-configuration.d.ts": "interface ForwardableEmailMessage {}",
     }),
     await inspect(t, { "src/index.js": "export default {}" }, { main: "src/index.js" }),
+    await inspect(t, {
+      ...index,
+      "tsconfig.json": `{ "compilerOptions": { "types": ["./worker-configuration.d.ts"] } }`,
+    }),
   ].map(({ report }) => report);
   assert.deepEqual(reports, [
     `tsconfig.json: warning: the runtime's type definitions are missing: @cloudflare/workers-types is not installed
@@ -171,6 +175,8 @@ tsconfig.json:2:3: warning: the runtime's type definitions are not used: "types"
     "",
     "",
     "",
+    `tsconfig.json: warning: the runtime's type definitions are missing: "types" names ./worker-configuration.d.ts, which does not contain them
+  fix: npx wrangler types`,
   ]);
 });
 

@@ -27,6 +27,11 @@ export async function checkTypeDefinitions(project: Project): Promise<Problem[]>
       ),
     ];
   }
+  const generated = named.types.find((name) => name.endsWith("worker-configuration.d.ts"));
+  if (generated !== undefined) {
+    const message = `the runtime's type definitions are missing: "types" names ${generated}, which does not contain them`;
+    return [warningAt({ file: tsconfig }, message, "npx wrangler types")];
+  }
   const problems: Problem[] = [];
   if (!installed)
     problems.push(

@@ -60,7 +60,7 @@ test("no account exceeds its limit, displaces an issued certificate, or starves 
           for (const account of ["a", "b", "c", "d"]) assert.ok(countOf(selected, account) <= perAccount);
         }
         for (const each of first) assert.ok(second.includes(each), each.host);
-        // An account gets less than another one only if it has no more hosts.
+        // An account gets fewer hosts than another one only if it has no further hosts.
         for (const account of ["a", "b", "c", "d"])
           for (const other of ["a", "b", "c", "d"])
             if (countOf(first, account) + 1 < countOf(first, other))

@@ -439,29 +439,29 @@ export function routingConformance(engine: TestEngine): void {
     test("are changed only with access to each zone in which something changes", async (t) => {
       const { domains, conflicting } = await start(t);
       const { id } = await domains.attach(A, "one", { hostname: "a.example.com" });
-      let asked: string[] = [];
+      let checks: string[] = [];
       const record: CheckDomainAccess = ({ id: zone, account }, what) => {
         assert.equal(account, A);
-        asked.push(`${zone} ${what}`);
+        checks.push(`${zone} ${what}`);
       };
       const refuse: CheckDomainAccess = () => {
         throw new Error("no access");
       };
-      const askedBy = async (change: Promise<unknown>) => {
-        asked = [];
+      const checksOf = async (change: Promise<unknown>) => {
+        checks = [];
         await change;
-        return asked.toSorted();
+        return checks.toSorted();
       };
       const keep = { origins: false, records: false };
       const override = { origins: true, records: true };
       const a = { hostname: "a.example.com" };
       const sub = { hostname: "b.sub.example.com" };
-      assert.deepEqual(await askedBy(domains.replace(A, "one", [a], keep, record)), []);
-      assert.deepEqual(await askedBy(domains.validate(A, "one", [sub], keep, record)), ["z1 domains", "z2 domains"]);
-      assert.deepEqual(await askedBy(domains.replace(A, "one", [a, sub], keep, record)), ["z2 domains"]);
+      assert.deepEqual(await checksOf(domains.replace(A, "one", [a], keep, record)), []);
+      assert.deepEqual(await checksOf(domains.validate(A, "one", [sub], keep, record)), ["z1 domains", "z2 domains"]);
+      assert.deepEqual(await checksOf(domains.replace(A, "one", [a, sub], keep, record)), ["z2 domains"]);
       conflicting.add("b.sub.example.com");
-      assert.deepEqual(await askedBy(domains.replace(A, "one", [a, sub], override, record)), ["z2 records"]);
-      assert.deepEqual(await askedBy(domains.attach(A, "two", a, record)), ["z1 domains"]);
+      assert.deepEqual(await checksOf(domains.replace(A, "one", [a, sub], override, record)), ["z2 records"]);
+      assert.deepEqual(await checksOf(domains.attach(A, "two", a, record)), ["z1 domains"]);
       const before = await domains.list(A);
       for (const change of [
         () => domains.attach(A, "one", a, refuse),

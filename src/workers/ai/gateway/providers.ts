@@ -18,17 +18,15 @@ export function aiProvidersOf(settings: Pick<Settings, "workers">): AiProviders 
   const { ai_remote_urls: allowsRemoteUrls } = settings.workers;
   const keyOf = new Map((file === "" ? keys : readKeys(file)).map(splitEntry));
   const providers = new Map<string, AiServer>(
-    urls
-      .map(splitEntry)
-      .map(([name, url]) => [
-        name,
-        {
-          url: url.replace(/\/+$/, ""),
-          key: keyOf.get(name) ?? "",
-          models: new Map<string, string>(),
-          allowsRemoteUrls,
-        },
-      ]),
+    urls.map(splitEntry).map(([name, url]) => [
+      name,
+      {
+        url: url.replace(/\/+$/, ""),
+        key: keyOf.get(name) ?? "",
+        models: new Map<string, string>(),
+        allowsRemoteUrls,
+      },
+    ]),
   );
   const server = aiServerOf(settings);
   if (server !== undefined) providers.set(WORKERS_AI, server);

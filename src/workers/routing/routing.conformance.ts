@@ -473,7 +473,7 @@ export function routingConformance(engine: TestEngine): void {
       ])
         await assert.rejects(change(), /no access/);
       assert.deepEqual(await domains.list(A), before);
-      assert.deepEqual(await askedBy(domains.detach(A, id, record)), ["z1 domains"]);
+      assert.deepEqual(await checksOf(domains.detach(A, id, record)), ["z1 domains"]);
     });
 
     test("belong to the account that owns the zone", async (t) => {

@@ -111,8 +111,9 @@ async function runTests() {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
-  // A file already keeps a core busy with its servers and child processes. More than eight at a time do not help.
-  const concurrency = Math.min(8, Math.max(2, availableParallelism()));
+  // A file with its servers and child processes uses less than one core: it also waits for timers, players, disks
+  // and background encoding. More than eight at a time do not help.
+  const concurrency = Math.min(8, availableParallelism() + 1);
   const times: Times = { ...readTimes(RECORDED_TIMES), ...readTimes(LAST_TIMES) };
   const events = run({
     cwd: ROOT,

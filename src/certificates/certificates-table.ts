@@ -8,7 +8,7 @@ interface CertificateTables {
     names: string;
     /** PEM; null until the first certificate has been issued, like the next column. */
     chain: string | null;
-    /** Sealed under `tls/<id>`. */
+    /** Encrypted under `tls/<id>`. */
     private_key: string | null;
     not_after: number | null;
     /** Time of the next attempt. */
@@ -22,7 +22,7 @@ interface CertificateTables {
   };
   acme_accounts: {
     directory: string;
-    /** Sealed under `acme/<directory>`. */
+    /** Encrypted under `acme/<directory>`. */
     private_key: string;
   };
   acme_proofs: {
@@ -52,7 +52,7 @@ export interface CertificatesTable {
   ): Promise<boolean>;
   /** Removes unwanted rows that expired before the given time or were never issued. */
   forget(before: number): Promise<void>;
-  /** The sealed key of the account: the first one stored by any process. */
+  /** The encrypted key of the account: the first one stored by any process. */
   account(directory: string, fresh: string): Promise<string>;
 }
 

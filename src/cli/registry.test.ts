@@ -11,14 +11,14 @@ const COMMANDS = await allCommands();
 
 const optionsOf = (options: Options) => Object.entries({ ...options, ...COMMON_OPTIONS } as Record<string, Option>);
 
-test("a command whose name begins other names takes no arguments, and every group has a description", () => {
+test("a command whose name is a prefix of other names takes no arguments, and every group has a description", () => {
   const names = COMMANDS.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
   for (const { name, arguments: args = [] } of COMMANDS)
     assert.ok(args.length === 0 || !names.some((other) => other.startsWith(`${name} `)), name);
 });
 
-test("every noun names its commands: their first words, second words and, of a single command, its summary", async () => {
+test("every noun lists its commands: their first words, their second words or, for a single command, its summary", async () => {
   for (const { name, summary, verbs, load } of NOUNS) {
     const commands = await load();
     if (verbs === undefined)

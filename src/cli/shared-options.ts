@@ -62,7 +62,12 @@ export const yesOption = {
   yes: { type: "boolean", short: "y", summary: "skip confirmation" },
 } as const satisfies Options;
 export const messageOption = {
-  message: { type: "string", short: "m", placeholder: "text", summary: "message stored with version and deployment" },
+  message: {
+    type: "string",
+    short: "m",
+    placeholder: "text",
+    summary: "message stored with the version and the deployment",
+  },
 } as const satisfies Options;
 
 export const missingBindingsOption = {

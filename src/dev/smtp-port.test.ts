@@ -20,7 +20,7 @@ async function listen(port: number | undefined, free: (port: number) => boolean,
   return { listener, events };
 }
 
-it("listens on the first free default port and reports another one than 2525", async () => {
+it("listens on the first free default port, and reports it if it is not 2525", async () => {
   assert.deepEqual(await listen(undefined, () => true), { listener: 2525, events: [] });
   assert.deepEqual(await listen(undefined, (port) => port > 2526), {
     listener: 2527,
@@ -39,7 +39,7 @@ it("rejects if all default ports are in use, or for another reason", async () =>
   );
 });
 
-it("tries no other port than the requested one", async () => {
+it("tries no port other than the requested one", async () => {
   assert.equal((await listen(0, () => true)).listener, 0);
   await assert.rejects(
     listen(2525, (port) => port > 2525),

@@ -12,13 +12,13 @@ export const settingsSchema = z.strictObject({
     description: "Data directory. A relative path is relative to the settings file, or to the working directory",
     example: "/var/lib/reelpost",
   }),
-  log: group("Log of the program: JSON lines on standard error", {
+  log: group("Program log: JSON lines on standard error", {
     level: z
       .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
       .default("info")
       .meta({ description: "Minimum severity of log lines", example: "info" }),
   }),
-  database: group("Database", {
+  database: group("Database connection", {
     url: z.string().default("").meta({
       description: "`postgres://user:password@host/database`; empty: SQLite in the data directory",
       example: "postgres://reelpost:secret@db.internal/reelpost",
@@ -34,7 +34,7 @@ export const settingsSchema = z.strictObject({
   secrets: group("Keys that encrypt secrets in the database", {
     key: z.string().default("").meta({
       description:
-        "Base64 of 32 bytes, or several separated by commas with the newest first; overrides the file. Create one with `openssl rand -base64 32`",
+        "Key of 32 bytes in base64, or several keys separated by commas, newest first; overrides the file. Create a key with `openssl rand -base64 32`",
       example: "",
     }),
     key_file: z.string().default("").meta({
@@ -97,7 +97,7 @@ export const settingsSchema = z.strictObject({
   }),
   smtp: group("SMTP server for inbound mail", {
     host: host("Address to listen on"),
-    port: port(2525, "TCP port; 0 selects a free one. Mail from the internet arrives on 25"),
+    port: port(2525, "TCP port; 0 selects a free one. Mail from the internet arrives on port 25"),
     name: z.string().default("").meta({
       description:
         "Host name in the SMTP greeting, HELO, Received and Authentication-Results; empty: the machine's host name",
@@ -137,7 +137,7 @@ export const settingsSchema = z.strictObject({
     host: host("Address to listen on"),
     port: port(2465, "TCP port; 0 selects a free one. Clients expect 465"),
   }),
-  tls: group("Certificates, for SMTP and HTTPS", {
+  tls: group("Certificates for SMTP and HTTPS", {
     cert_file: z.string().default("").meta({
       description: "PEM file with the certificate and its chain, reloaded on change; empty: ACME, or self-signed",
       example: "/etc/reelpost/tls/fullchain.pem",
@@ -159,20 +159,20 @@ export const settingsSchema = z.strictObject({
     acme_names: z
       .array(z.string().min(1))
       .default([])
-      .meta({ description: "Names of the certificate", example: ["mx1.example.com", "api.example.com"] }),
+      .meta({ description: "Host names that the certificate covers", example: ["mx1.example.com", "api.example.com"] }),
     acme_challenge: z.enum(["http-01", "dns-01"]).default("http-01").meta({
       description: "ACME challenge: http-01 requires port 80 of this server, dns-01 requires a zone on this server",
       example: "http-01",
     }),
     acme_ca_file: z.string().default("").meta({
-      description: "PEM file with the authorities of a private ACME server",
+      description: "PEM file with the CA certificates of a private ACME server",
       example: "",
     }),
   }),
   outbound: group("Outbound mail", {
     deliver: z.enum(["files", "mx", "smart_host"]).default("files").meta({
       description:
-        "`files`: send nothing and write each message to a file. `mx`: deliver to the servers of the domain. `smart_host`: relay through the servers below",
+        "`files`: send nothing and write each message to a file. `mx`: deliver to the MX hosts of the recipient's domain. `smart_host`: relay through `outbound.smart_hosts`",
       example: "mx",
     }),
     smart_hosts: z
@@ -180,7 +180,7 @@ export const settingsSchema = z.strictObject({
       .default([])
       .meta({
         description:
-          "Smart hosts in order of preference: `smtp://user:password@host:587`, or `smtps://` for implicit TLS. A password is sent only to a host with a verified certificate, unless `?tls=require` follows, which accepts any certificate",
+          "Smart hosts in order of preference: `smtp://user:password@host:587`, or `smtps://` for implicit TLS. A password is sent only to a host with a verified certificate, unless the URL ends with `?tls=require`, which accepts any certificate",
         example: ["smtps://user:password@mail.example.com"],
       }),
     forward: z.enum(["queue", "proxy"]).default("queue").meta({
@@ -216,7 +216,7 @@ export const settingsSchema = z.strictObject({
       .meta({ description: "Enforce MTA-STS policies of other domains", example: true }),
     tls_reports: z.boolean().default(true).meta({
       description:
-        "Send a daily TLS report (RFC 8460) to domains that request one. Requires `deliver` mx and a public `email.forward_domain`, which sends the reports; `email.postmaster` is their contact",
+        "Send a daily TLS report (RFC 8460) to domains that request one. Requires `outbound.deliver` to be `mx`, and a public `email.forward_domain`, which is the domain of the sender; `email.postmaster` is the contact",
       example: true,
     }),
   }),
@@ -234,19 +234,19 @@ export const settingsSchema = z.strictObject({
     spf_fail: z
       .enum(["accept", "quarantine", "reject"])
       .default("accept")
-      .meta({ description: "Action on an SPF fail if DKIM passes", example: "accept" }),
+      .meta({ description: "Action if SPF fails and DKIM passes", example: "accept" }),
     dmarc_reject: z
       .enum(["accept", "quarantine", "reject"])
       .default("reject")
-      .meta({ description: "Action on a DMARC fail if the policy is reject", example: "reject" }),
+      .meta({ description: "Action if DMARC fails and the policy is reject", example: "reject" }),
     dmarc_quarantine: z
       .enum(["accept", "quarantine", "reject"])
       .default("quarantine")
-      .meta({ description: "Action on a DMARC fail if the policy is quarantine", example: "quarantine" }),
+      .meta({ description: "Action if DMARC fails and the policy is quarantine", example: "quarantine" }),
     trusted_sealers: z
       .array(z.string().min(1))
       .default([])
-      .meta({ description: "Domains whose ARC seal overrides a DMARC fail", example: ["googlegroups.com"] }),
+      .meta({ description: "Domains whose ARC seal overrides a DMARC failure", example: ["googlegroups.com"] }),
   }),
   email: group("Email Routing", {
     mx: z
@@ -270,7 +270,7 @@ export const settingsSchema = z.strictObject({
       .meta({ description: "DKIM selector of routed domains", example: "reelpost" }),
     mta_sts: z.enum(["off", "testing", "enforce"]).default("testing").meta({
       description:
-        "MTA-STS policy mode of routed domains, published if HTTPS is available (`tls.https`, or an https URL in `http.public_url`): `enforce` requires senders to verify the certificate of our MX hosts",
+        "MTA-STS policy mode of routed domains, published if HTTPS is available (`tls.https`, or an https URL in `http.public_url`): `enforce` requires senders to verify the certificates of the MX hosts",
       example: "enforce",
     }),
     dkim_days: count(
@@ -357,7 +357,10 @@ export const settingsSchema = z.strictObject({
     manual_zones: z
       .array(z.string().min(1))
       .default([])
-      .meta({ description: "Zones managed by hand, whatever the provider", example: ["example.net"] }),
+      .meta({
+        description: "Zones whose records are entered manually, regardless of the provider",
+        example: ["example.net"],
+      }),
   }),
   stream: streamSettings,
   live: liveSettings,
@@ -450,7 +453,7 @@ export const settingsSchema = z.strictObject({
       .refine((text) => text === "" || parseIdRange(text) !== undefined, "is not a range of user ids, `first-last`")
       .meta({
         description:
-          "User ids for worker processes, one per account, if the server is root or has CAP_SETUID. Empty: all run as `nobody`. Ranges of servers on the same machine must not overlap",
+          "User ids for worker processes, one per account, if the server runs as root or has CAP_SETUID. Empty: all run as `nobody`. Ranges of servers on the same machine must not overlap",
         example: "70000-79999",
       }),
   }),
@@ -469,7 +472,7 @@ export const settingsSchema = z.strictObject({
   network: group("Network of this machine", {
     own_addresses: ranges(
       [],
-      "Public addresses that reach this machine but are on none of its interfaces (1:1 NAT, a load balancer). Like its interface addresses, they are blocked for workers, webhooks, live outputs and fetches of videos and images",
+      "Public addresses that reach this machine but are not assigned to its interfaces (1:1 NAT, a load balancer). Like its interface addresses, they are blocked for workers, webhooks, live outputs and fetches of videos and images",
       "203.0.113.7",
     ),
   }),

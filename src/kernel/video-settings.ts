@@ -9,7 +9,7 @@ export const streamSettings = group("Video: uploads, processing and playback", {
     .meta({ description: "Path of ffprobe; empty: from PATH", example: "/usr/bin/ffprobe" }),
   sandbox: z.enum(["auto", "bwrap", "landlock", "prlimit"]).default("auto").meta({
     description:
-      "How ffmpeg is confined: `bwrap` (namespaces) and `landlock` (kernel 5.13, unprivileged) must work if set; `prlimit` only limits memory, time and files. `auto`: the first one that works, but `prlimit` only if no other machine can reach the server",
+      "How ffmpeg is confined. `bwrap`: by namespaces. `landlock`: without privileges, on kernel 5.13 or later. `prlimit`: only by limits on memory, time and file size. `auto`: by the first of these that works, but by `prlimit` only if no other machine can reach the server",
     example: "bwrap",
   }),
   user_id: count(1_879_113_728, 1, 4_294_967_293, "User and group id that ffmpeg runs as if the server runs as root"),
@@ -76,7 +76,7 @@ export const streamSettings = group("Video: uploads, processing and playback", {
   segment_cache_mb: count(64, 0, 65_536, "Segment cache in MiB; 0: disabled"),
   allow_private: z.boolean().default(false).meta({
     description:
-      "Allow fetching from and sending to loopback, private and link-local addresses: videos, images and webhooks",
+      "Allow loopback, private and link-local addresses for fetched videos and images, webhooks and live outputs",
     example: false,
   }),
   caption_command: z
@@ -140,7 +140,7 @@ export const liveSettings = group("Live video: ingest, packaging and recording",
     .default(["360p", "720p"])
     .meta({
       description:
-        "Renditions of live broadcasts besides the source, smaller than it; the smallest first while encoders are available",
+        "Renditions of live broadcasts in addition to the source, if smaller than the source; the smallest ones are encoded first, while encoders are available",
       example: ["360p"],
     }),
   connections: count(

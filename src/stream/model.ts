@@ -22,14 +22,14 @@ export interface MediaModel {
   ladder: VideoRendition[];
   watermark?: BurnedWatermark;
   /**
-   * Composition offsets of video segments are shifted to be non-negative, and an edit list in the initialisation
+   * Composition offsets of video segments are shifted to be non-negative, and an edit list in the initialization
    * segment cancels the shift: without it libavformat presents video late. Absent in models from earlier versions,
    * whose stored segments need no edit list.
    */
   editLists?: true;
   /**
    * Encoded audio begins with the priming frame of the encoder, without which no decoder reproduces the first 21 ms. An
-   * edit list in the initialisation segment removes it. Absent in models from earlier versions, whose stored segments
+   * edit list in the initialization segment removes it. Absent in models from earlier versions, whose stored segments
    * have no priming frame.
    */
   primedAudio?: true;

@@ -133,7 +133,7 @@ const COMMON = `
     }
     return { shown, audio: { start: audio.buffer.buffered.start(0), offset: audio.buffer.timestampOffset, tones } };
   }
-  /** One initialisation segment, and the first media segment after it. */
+  /** One initialization segment, and the first media segment after it. */
   function firstRun(chunks) {
     const isInit = (chunk) => String.fromCharCode(...chunk.subarray(4, 8)) === "ftyp";
     const init = chunks.findIndex(isInit);

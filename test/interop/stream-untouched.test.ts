@@ -37,9 +37,9 @@ const page = (player: string, play: string) => `<!doctype html><video></video><s
 const HLS = page(
   "hls.js",
   `async function play(url, levels) {
-  // It loads no further ahead than that: the most of it is still to come when the other rung is chosen.
+  // The small buffer means that most of the video is not loaded yet when the other rendition is selected.
   const hls = new Hls({ enableWorker: false, maxBufferLength: 2, maxMaxBufferLength: 2 });
-  // To wait for an encoder is no error of what comes then, and a change of rungs gives up what was being loaded.
+  // Waiting for an encoder is not an error, and switching renditions aborts the load in progress.
   hls.on(Hls.Events.ERROR, (_name, data) => ["bufferStalledError", "aborted"].includes(data.details) || problems.push(data.type + " " + data.details + " at " + video.currentTime));
   const parsed = new Promise((resolve) => hls.once(Hls.Events.MANIFEST_PARSED, resolve));
   hls.loadSource(url);

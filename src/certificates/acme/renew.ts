@@ -31,7 +31,7 @@ const DAY = 86_400_000;
  */
 const LOCAL_RETRY_MS = 60_000;
 
-/** Context under which the private key of a row is sealed. */
+/** Context under which the private key of a row is encrypted. */
 export const certificateKeyContext = (id: string): string => `tls/${id}`;
 
 /**

@@ -32,7 +32,7 @@ With several --config options the first worker is the default. With --json every
       short: "p",
       max: 65_535,
       summary: "HTTP port; 0 selects a free port",
-      defaultText: "dev.port of the configuration, or 8787",
+      defaultText: "dev.port in the configuration, or 8787",
     },
     host: { type: "string", placeholder: "address", summary: "address to listen on", defaultText: "127.0.0.1" },
     "smtp-port": {

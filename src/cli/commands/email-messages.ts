@@ -27,7 +27,7 @@ const emailDmarcReport = defineCommand({
       type: "string",
       placeholder: "day",
       summary: "first day (UTC)",
-      defaultText: "29 days before the last",
+      defaultText: "29 days before the last day",
     },
     until: { type: "string", placeholder: "day", summary: "last day (UTC)", defaultText: "today" },
     limit: {
@@ -264,7 +264,7 @@ const emailTlsReport = defineCommand({
       type: "string",
       placeholder: "day",
       summary: "first day (UTC)",
-      defaultText: "29 days before the last",
+      defaultText: "29 days before the last day",
     },
     until: { type: "string", placeholder: "day", summary: "last day (UTC)", defaultText: "today" },
     limit: {

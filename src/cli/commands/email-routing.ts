@@ -143,7 +143,7 @@ const emailRoutingDkimRotate = defineCommand({
   name: "email routing dkim rotate",
   summary: "rotate the DKIM keys for forwarded mail of a domain",
   description:
-    "The new keys are published immediately and sign once their records are visible everywhere. The old ones stay in DNS for mail in transit.",
+    "The new keys are published immediately, and are used for signing once their records are visible everywhere. The old keys stay in DNS for mail in transit.",
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dkim rotate example.com", "without interruption"]],

@@ -8,7 +8,7 @@ import { connectStorage } from "../worker-of.ts";
 const importWranglerState = defineCommand({
   name: "import wrangler-state",
   summary: "copy wrangler's local storage into the storage of `reelpost dev`",
-  description: `Copies the KV, R2 and D1 data that \`wrangler dev\` and \`wrangler … --local\` stored. Wrangler's state is only read, and both programs may
+  description: `Copies the KV, R2 and D1 data that \`wrangler dev\` and \`wrangler … --local\` stored. Wrangler's state does not change, and both programs may
 be running. Keys, objects and databases that already exist are kept.`,
   options: {
     from: {

@@ -243,7 +243,7 @@ const kvBulkPut = defineCommand({
   name: "kv bulk put",
   summary: "write many values from a JSON file",
   description:
-    "The file contains a list of { key, value, expiration?, expiration_ttl?, metadata?, base64? }. Large files are split into several requests.",
+    "The file contains a list of objects { key, value, expiration?, expiration_ttl?, metadata?, base64? }. Large files are split into several requests.",
   arguments: [listArgument],
   options: keyOptions,
   examples: [["reelpost kv bulk put entries.json --binding NOTES", '[{ "key": "a", "value": "1" }]']],

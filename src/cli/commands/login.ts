@@ -13,7 +13,7 @@ import { serverOptions } from "../shared-options.ts";
 export const login = defineCommand({
   name: "login",
   summary: "save a server URL and an API token for later commands",
-  description: `Asks for both, verifies them, and writes them to ~/.config/reelpost/credentials.json (below XDG_CONFIG_HOME if set), readable by you only.
+  description: `Asks for the server URL and an API token, verifies them, and writes them to ~/.config/reelpost/credentials.json (below XDG_CONFIG_HOME if set), readable by you only.
 \`reelpost serve\` prints a first token when it starts with an empty data directory.
 
 A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has access to several accounts, ACCOUNT_ID.`,

@@ -11,7 +11,8 @@ import { messageIn, versionsText, type Deployment, type VersionItem } from "../w
 export const rollback = defineCommand({
   name: "rollback",
   summary: "deploy an earlier version",
-  description: "Without a version: the one deployed before the current one. Data in KV, R2 and D1 is not changed.",
+  description:
+    "Without a version, deploys the one that was live before the current one. Data in KV, R2 and D1 does not change.",
   arguments: [{ name: "version", summary: "id of the version (default: the previous one)" }],
   options: { ...messageOption, ...yesOption, ...workerOptions },
   examples: [

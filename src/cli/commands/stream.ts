@@ -354,10 +354,10 @@ const streamUsage = defineCommand({
     since: {
       type: "string",
       placeholder: "time",
-      summary: "viewed after, such as 7d or 2026-11-01",
+      summary: "only views after, such as 7d or 2026-11-01",
       defaultText: "30d",
     },
-    until: { type: "string", placeholder: "time", summary: "viewed before", defaultText: "now" },
+    until: { type: "string", placeholder: "time", summary: "only views before", defaultText: "now" },
     ...serverOptions,
   },
   examples: [["reelpost stream usage --since 7d", "this week"]],

@@ -8,7 +8,7 @@ import { connectWorker } from "../worker-of.ts";
 export const tail = defineCommand({
   name: "tail",
   summary: "stream the logs of a deployed worker",
-  description: `Prints messages, requests and schedules with their logs and exceptions until Ctrl-C. Reconnects after 1, 2, 4, 8 and 16 seconds.
+  description: `Prints messages, requests and scheduled runs with their logs and exceptions until Ctrl-C. Reconnects after 1, 2, 4, 8 and 16 seconds.
 
 With --json each record is one JSON object per line; --format json indents them.`,
   arguments: [{ name: "worker", summary: "name of the worker (default: from the configuration)" }],
@@ -23,7 +23,11 @@ With --json each record is one JSON object per line; --format json indents them.
     method: { type: "string", placeholder: "method", multiple: true, summary: "only requests with these methods" },
     header: { type: "string", placeholder: "name[:text]", multiple: true, summary: "only requests with this header" },
     search: { type: "string", placeholder: "text", summary: "only events whose logs or exceptions contain this text" },
-    "sampling-rate": { type: "string", placeholder: "0-1", summary: "random sample of events" },
+    "sampling-rate": {
+      type: "string",
+      placeholder: "0-1",
+      summary: "share of the events to print, selected at random",
+    },
     "version-id": { type: "string", placeholder: "id", summary: "only this version" },
     format: {
       type: "string",

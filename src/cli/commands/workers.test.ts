@@ -194,7 +194,7 @@ test("login verifies and stores the token for later commands; logout removes it"
   );
 });
 
-test("an only account is used automatically; multiple accounts are listed in the error", async (t) => {
+test("the only account is used automatically; multiple accounts are listed in the error", async (t) => {
   const listed = [
     { id: "b".repeat(32), name: "One" },
     { id: "c".repeat(32), name: "Two\u001B[2J" },

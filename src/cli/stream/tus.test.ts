@@ -172,7 +172,7 @@ test("an existing upload is resumed, and one for a different file is left unchan
   );
 });
 
-test("reports permanent errors immediately, with the text of the server", async (t) => {
+test("reports permanent errors immediately, with the server's message", async (t) => {
   const upload = await startTus(
     t,
     says(400, "Chunk size must be a multiple of 256KiB\n"),

@@ -111,7 +111,7 @@ test("neither SPF nor DKIM: 550 5.7.26; either one is sufficient", async () => {
   assert.equal((await check(from("x@unknown.example"), mail(text), { policy: { require: "nothing" } })).accept, true);
 });
 
-test("DMARC: `reject` leads to 550 5.7.1, `quarantine` is tagged, `none` is accepted", async () => {
+test("DMARC: `reject` results in 550 5.7.1, `quarantine` is tagged, `none` is accepted", async () => {
   const rejected = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`));
   assert.deepEqual(
     [rejected.accept, rejected.reply],

@@ -14,7 +14,7 @@ const NO_JOBS: Jobs = { enqueue: async () => "", get: async () => undefined, wor
 
 describe("rotation of DKIM keys", () => {
   onEveryDatabase((engine) => {
-    test("new keys are published, sign once they are visible, and the old ones are removed after a week", async (t) => {
+    test("new keys are published, used once they are visible, and the old ones are removed after a week", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const zone = await newZone();
       const byHand = await newZone("byhand.example");

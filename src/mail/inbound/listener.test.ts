@@ -414,7 +414,7 @@ test("close() replies to messages in progress, disconnects idle clients immediat
   assert.equal(await (await rawClient(port)).reply(), "(closed)");
 });
 
-test("a port in use leads to a clear error", async (t) => {
+test("a port in use causes a clear error", async (t) => {
   const { port } = await listen(t);
   const spool = await newSpool();
   await assert.rejects(

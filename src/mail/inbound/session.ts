@@ -33,7 +33,7 @@ interface Received<User> {
 }
 
 interface ReceptionOptions<User> {
-  /** For the text of a rejection. */
+  /** For the reply text of a rejection. */
   messageBytes: number;
   /** Returns the id of a message, and header fields to prepend. */
   begin(received: Received<User>): { id: string; prefix: string };

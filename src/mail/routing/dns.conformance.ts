@@ -140,7 +140,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual(await records(), ["MX 1 mail.example.net"]);
     });
 
-    test("SPF: a user's own record gets our include and loses it again; two records are an error", async (t) => {
+    test("SPF: our include is added to a user's own record and removed again; two records are an error", async (t) => {
       const { routing, zones, zone, records, status } = await open(t, engine);
       await zones.records.create(zone, { type: "TXT", name: "@", content: "v=spf1 ip4:192.0.2.1 -all" });
       await routing.dns.enable(zone);

@@ -37,7 +37,7 @@ export function readFeedback(message: Uint8Array): Feedback | undefined {
   const report = leaves.find(({ type }) => type === "message/feedback-report");
   if (report === undefined) return undefined;
   const reported = fieldsOf(report.body);
-  // 3.1: the only required field apart from User-Agent and Version.
+  // 3.1: the only required field except for User-Agent and Version.
   const type = /^[a-z0-9-]{1,40}/.exec(headerValue(reported, "feedback-type")?.trim().toLowerCase() ?? "")?.[0];
   if (type === undefined) return undefined;
   const about = aboutReturned(leaves);

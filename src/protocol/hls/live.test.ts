@@ -63,7 +63,7 @@ test("a low-latency playlist is written exactly as expected", () => {
   );
 });
 
-test("a delta update omits known segments and their tags, and does not repeat an initialisation segment that is still valid", () => {
+test("a delta update omits known segments and their tags, and does not repeat an initialization segment that is still valid", () => {
   const skipping = (second: string) =>
     writeLivePlaylist({
       targetDuration: 2,
@@ -82,7 +82,7 @@ test("a delta update omits known segments and their tags, and does not repeat an
   assert.match(skipping("b.mp4"), /SKIPPED-SEGMENTS=1\n#EXT-X-MAP:URI="b.mp4"\n/);
 });
 
-test("an ended playlist declares its end and has no preload hint; a gap raises the version and needs no initialisation segment", () => {
+test("an ended playlist declares its end and has no preload hint; a gap raises the version and needs no initialization segment", () => {
   const ended = writeLivePlaylist({ ...LOW, ended: "window" });
   assert.match(ended, /8\.m4s\n#EXT-X-ENDLIST\n$/);
   const whole = writeLivePlaylist({

@@ -48,7 +48,7 @@ export interface LiveHlsSegment {
   uri: string;
   duration: number;
   /**
-   * URL of the initialisation segment; written if it differs from the previous one. Absent for a gap of unknown format.
+   * URL of the initialization segment; written if it differs from the previous one. Absent for a gap of unknown format.
    */
   init?: string;
   /** Timestamps and formats restart. */

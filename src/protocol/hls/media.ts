@@ -3,7 +3,7 @@ import { targetDurationOf } from "./bit-rates.ts";
 
 /** A rendition that has ended, with all its segments from the beginning (RFC 8216 4.3.3). */
 interface MediaPlaylist {
-  /** URL of the initialisation segment; absent for WebVTT. */
+  /** URL of the initialization segment; absent for WebVTT. */
   init?: string;
   segments: Iterable<HlsSegment>;
 }

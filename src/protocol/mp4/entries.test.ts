@@ -29,7 +29,7 @@ async function recordOf(path: string, name: string): Promise<Buffer> {
   return bytes.subarray(at + 4, at - 4 + bytes.readUInt32BE(at - 4));
 }
 
-/** Returns ffprobe's output for an initialisation segment that contains this entry. */
+/** Returns ffprobe's output for an initialization segment that contains this entry. */
 async function probed(t: { after(fn: () => void): void }, entry: Buffer): Promise<Record<string, string>> {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-entries-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

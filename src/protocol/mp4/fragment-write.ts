@@ -15,7 +15,7 @@ const DEFAULT_BASE_IS_MOOF = 0x02_0000;
 const HAS_DEFAULT_FLAGS = 0x20;
 const RUN = { dataOffset: 0x1, duration: 0x100, size: 0x200, flags: 0x400, shift: 0x800 };
 
-/** Writes an initialisation segment with one track (ISO 23000-19, 7.3.1). */
+/** Writes an initialization segment with one track (ISO 23000-19, 7.3.1). */
 export function writeInit(track: TrackHeader): Buffer {
   const empty = [
     fullBox("stts", 0, 0, u32(0)),

@@ -3,7 +3,7 @@ import { locateMovie } from "./locate.ts";
 import { readMovie } from "./movie.ts";
 import type { TrackHeader } from "./write-track.ts";
 
-/** Reads the only track of an initialisation segment, so that it can be written into a file. Throws Mp4Error. */
+/** Reads the only track of an initialization segment, so that it can be written into a file. Throws Mp4Error. */
 export async function readInit(init: Buffer): Promise<Omit<TrackHeader, "id">> {
   const { movie } = await locateMovie(async (start, length) => init.subarray(start, start + length), init.length);
   const {

@@ -1,6 +1,6 @@
 import { ascii, box, fullBox, u16, u32, u64, zeros, type BufferList } from "./write.ts";
 
-/** Track properties common to files and initialisation segments. */
+/** Track properties common to files and initialization segments. */
 export interface TrackHeader {
   id: number;
   handler: "vide" | "soun";
@@ -13,7 +13,7 @@ export interface TrackHeader {
   /** A sample entry, including its box header. */
   description: Buffer;
   /**
-   * Ticks that an edit list subtracts from the presentation time. Default 0: no edit list. For video, in initialisation
+   * Ticks that an edit list subtracts from the presentation time. Default 0: no edit list. For video, in initialization
    * segments only: these ticks are added to every composition offset, so that none is negative. For audio: the samples
    * before second zero, which prime the decoder.
    */

@@ -15,7 +15,7 @@ test("a page is identified by its Origin, or else by its Referer", () => {
   assert.deepEqual(viewer({ origin: "null" }), { ip, origin: "null" });
 });
 
-test("requests of the server's own player count as ours", () => {
+test("requests of the server's own player count as the server's own", () => {
   assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe" }), {
     ip,
     origin: "https://videos.example",
@@ -35,7 +35,7 @@ test("requests of the server's own player count as ours", () => {
   });
 });
 
-test("a page that hides its origin is recognized as hidden", () => {
+test("a page that hides its origin is recognized", () => {
   for (const site of ["cross-site", "same-site"])
     assert.deepEqual(viewer({ "sec-fetch-site": site, "sec-fetch-dest": "video" }), { ip, place: "hidden" });
 });

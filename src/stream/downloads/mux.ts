@@ -110,7 +110,7 @@ async function addSamples(bytes: SegmentBytes, { written }: Track) {
   // Audio keeps its priming samples; the file's edit list removes them, as in the segments.
   const delay = written.header.handler === "vide" ? (written.header.delay ?? 0) : 0;
   for (const fragment of fragments) {
-    // Removes the shift that the initialisation segment's edit list cancels, because the file gets its own edit list.
+    // Removes the shift that the initialization segment's edit list cancels, because the file gets its own edit list.
     written.samples.add(
       delay === 0 ? fragment : { ...fragment, shifts: fragment.shifts.map((shift) => shift - delay) },
     );

@@ -4,7 +4,7 @@ import type { SegmentBytes, SourceRung } from "../playback/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { DownloadType } from "./types.ts";
 
-/** A rendition to mux: its initialisation segment, and segments 0 to `count` - 1. */
+/** A rendition to mux: its initialization segment, and segments 0 to `count` - 1. */
 export interface RenditionSource {
   name: string;
   count: number;

@@ -25,7 +25,7 @@ export interface BackgroundEncoding {
     options: BackgroundEncodeOptions,
   ): Promise<number>;
   /**
-   * Encodes the initialisation segments of all renditions, so that a player that switches renditions waits only for
+   * Encodes the initialization segments of all renditions, so that a player that switches renditions waits only for
    * media segments.
    */
   encodeInits(video: Video, options: { signal: AbortSignal }): Promise<void>;

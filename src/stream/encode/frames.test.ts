@@ -232,7 +232,7 @@ test(
   },
 );
 
-test("initialisation segments do not depend on the run", needsFfmpeg, async (t) => {
+test("initialization segments do not depend on the run", needsFfmpeg, async (t) => {
   const path = await clip(mediaClips.ntsc);
   const ladder = [rung("90p", 160, 90), rung("180p", 320, 180)];
   const model = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, ladder });

@@ -20,7 +20,7 @@ export class FramesMissing extends Mp4Error {
 }
 
 /**
- * The initialisation segment common to all runs: keeps only the sample description of the encoder's output, without
+ * The initialization segment common to all runs: keeps only the sample description of the encoder's output, without
  * anything that could differ between runs. Throws Mp4Error.
  */
 export function videoInit(bytes: Buffer, rendition: VideoRendition, model: MediaModel): Buffer {

@@ -37,7 +37,7 @@ test("leaves no files behind if a video is deleted while one of its segments is 
   assert.deepEqual([stored.size, reported, store.isKnownStored("v", "360p", 1)], [0, [], false]);
 });
 
-test("keeps the first segment written for a position, and rejects a different initialisation segment", async () => {
+test("keeps the first segment written for a position, and rejects a different initialization segment", async () => {
   const { store, stored, reported } = keptIn();
   await store.put("v", "360p", 1, Buffer.from("first"));
   await store.put("v", "360p", 1, Buffer.from("second"));

@@ -3,7 +3,7 @@ import { levelOf, renditionRate, frameTicks, timescaleOf } from "./codecs.ts";
 
 /**
  * ffmpeg output options that, identically in every run, start each segment with a key frame across which no later frame
- * refers: this makes segments from different runs, machines and days fit together and share one initialisation segment.
+ * refers: this makes segments from different runs, machines and days fit together and share one initialization segment.
  */
 export function videoOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const rate = renditionRate(rendition, model);
@@ -33,7 +33,7 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
 
 /**
  * Maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), SVT-AV1 hides reordered frames in
- * temporal units. This is a constant, not a measured value, because the initialisation segment must not depend on the
+ * temporal units. This is a constant, not a measured value, because the initialization segment must not depend on the
  * segment encoded with it.
  */
 const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);

@@ -20,7 +20,7 @@ export interface RunDeps {
 
 interface VideoRun {
   model: MediaModel;
-  /** At least one. Without segments only the initialisation segment is created. */
+  /** At least one. Without segments only the initialization segment is created. */
   requested: readonly RenditionSegments[];
   urgency: "urgent" | "soon" | "background";
   signal: AbortSignal;

@@ -202,7 +202,7 @@ test("plays audio without video, and video without audio", async (t) => {
   assert.equal((await seen("manifest/audio.m3u8")).status, 404);
 });
 
-test("a video that has no model yet is a retryable 404; a failed one is 424", async (t) => {
+test("a video without a media model returns a retryable 404; a failed one returns 424", async (t) => {
   for (const state of ["pendingupload", "downloading", "queued"] as const) {
     const get = await manifests(t, { video: { state, model: null } });
     for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "segments/180p/0.m4s"]) {

@@ -9,7 +9,7 @@ const video = anyVideo({ model: ntscModel() });
 
 test("measures a rendition once, from its segment sizes", async (t) => {
   const objects = await emptyObjects(t);
-  // Segments of 4.004 s, 4.004 s and 2.002 s, without the initialisation segment.
+  // Segments of 4.004 s, 4.004 s and 2.002 s, without the initialization segment.
   for (const [n, size] of [
     ["init", 900],
     [0, 4004],

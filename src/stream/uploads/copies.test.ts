@@ -47,7 +47,7 @@ async function startOrigin(t: TestContext, answer: Answer) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/video.mp4?secret=1`, requested };
 }
 
-/** Responds like a file server; `cut`: number of bytes after which this response is cut off. */
+/** Responds like a file server; `cut`: number of bytes after which this response ends. */
 function serve(
   request: IncomingMessage,
   response: ServerResponse,
@@ -127,7 +127,7 @@ test("a file that changes during the copy is copied again from the start; origin
   );
   const plain = await startOrigin(t, (request, response, count): void => {
     if (request.method === "HEAD") return void response.writeHead(405).end();
-    // Chunked, without ranges; the first response is cut off.
+    // Chunked, without ranges; the first response is incomplete.
     response.writeHead(200, { "transfer-encoding": "chunked" });
     if (count === 3) return void response.write(first.subarray(0, 1000), () => response.destroy());
     response.end(first);

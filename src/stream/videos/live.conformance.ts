@@ -85,7 +85,7 @@ export function liveVideosConformance(engine: TestEngine): void {
     assert.deepEqual(settled, [`${FIRST} ready`]);
   });
 
-  test("applies an input's access rules to its own live videos only", async (t) => {
+  test("applies an input's access rules only to its own live videos", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db });
     const rulesOf = async (uid: string) => {

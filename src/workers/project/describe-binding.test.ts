@@ -37,7 +37,7 @@ describe("a binding in words", () => {
     ]);
   });
 
-  test("of an unknown type has its type only", () => {
+  test("contains only the type if the type is unknown", () => {
     assert.deepEqual(describeBinding({ type: "constructor", name: "X" }, "platform"), {
       type: "constructor",
       value: "",

@@ -22,7 +22,7 @@ const PART = "settings";
 /** Fields that create a version when changed. */
 const OF_VERSION = ["bindings", "keep_bindings", "compatibility_date", "compatibility_flags", "limits"] as const;
 
-/** Settings apart from the code: bindings and similar fields create a new version, others apply to all versions. */
+/** Settings other than the code: bindings and similar fields create a new version, others apply to all versions. */
 export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function patchScript(script: Script, call: Call) {
     const patch = await readPatch(call);

@@ -88,7 +88,7 @@ export function runnersConformance(engine: TestEngine): void {
   });
 
   describe("destinations", () => {
-    test("use few lanes if they hang, and do not delay others", async (t) => {
+    test("use few concurrent deliveries if they hang, and do not delay others", async (t) => {
       const { start } = await open(t);
       const { agent, deliveries } = controlledAgent({
         answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)),

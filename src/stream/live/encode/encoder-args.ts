@@ -101,7 +101,7 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
 function audioArgs(stream: number, index: number): string[] {
   return [
     // Audio follows the timestamps: gaps become silence, and clock drift is compensated. The flags enable the resampler
-    // from the start: one inserted later, when drift is noticed, loses its time and fills everything from zero with
+    // from the start: one inserted later, when drift is detected, starts at timestamp zero and fills the gap with
     // silence.
     "-map",
     `0:${stream}`,

@@ -187,7 +187,7 @@ export async function decoderHeaders({ run, tracks }: MoviePart, stored: JoinMov
   const headers = await Promise.all(
     tracks.map(async ({ kind, rendition }) => {
       const piece = await stored(rendition, { run });
-      if (piece === undefined) throw new Mp4Error(`the initialisation segment of ${rendition} is missing`);
+      if (piece === undefined) throw new Mp4Error(`the initialization segment of ${rendition} is missing`);
       const { timescale, description, width, height } = await readInit(await piece.bytes());
       return [kind, timescale, configOf(description), width, height];
     }),

@@ -133,7 +133,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "pragma quick_check"), [["ok"]]);
   });
 
-  test("a slow query delays its own database only", async (t) => {
+  test("a slow query delays only its own database", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "slow", "create table t(a)");

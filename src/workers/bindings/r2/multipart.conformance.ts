@@ -115,7 +115,7 @@ export function multipartConformance(engine: TestEngine): void {
         await assert.rejects(tiny.completeUpload(bucket, large.ref, large.uploaded), refusal("entityTooLarge"));
       });
 
-      it("are accessible under their own key only, until they are completed or aborted", async ({
+      it("are accessible only under their own key, until they are completed or aborted", async ({
         r2,
         bucket,
         get,

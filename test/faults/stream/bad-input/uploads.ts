@@ -8,7 +8,7 @@ import { allVideos, settled, until, videoOf } from "../server.ts";
 import type { BadInputFixture } from "./fixture.ts";
 import { patch, offsetOf } from "./tus.ts";
 
-/** Tests with uploads that are rejected, cut off or not allowed. */
+/** Tests with uploads that are rejected, truncated or not allowed. */
 export function badUploads(given: BadInputFixture): void {
   test("uploads recognized as non-video from their first bytes are rejected immediately and leave nothing", async () => {
     const { server, onlyGood } = given;

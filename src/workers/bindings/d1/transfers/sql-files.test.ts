@@ -114,7 +114,7 @@ describe("a SQL file", () => {
     );
   });
 
-  test("keeps nothing from a file that ends too early because the server died", async (t) => {
+  test("keeps nothing from a file that is truncated because the server died", async (t) => {
     const databases = open(t);
     const sql = "create table t(a); insert into t values (1);";
     await assert.rejects(

@@ -32,7 +32,7 @@ function npmCi(dir: string): Promise<void> {
   return new Promise((resolve, reject) => {
     npm.once("error", reject);
     npm.once("exit", (code, signal) =>
-      code === 0 ? resolve() : reject(new Error(`npm ci in ${dir} ended with ${signal ?? `exit code ${code}`}`)),
+      code === 0 ? resolve() : reject(new Error(`npm ci in ${dir} exited with ${signal ?? `exit code ${code}`}`)),
     );
   });
 }

@@ -46,7 +46,7 @@ export function makeClip(path: string, seconds: number): Promise<void> {
     child.once("close", (code) =>
       code === 0
         ? resolve()
-        : reject(new Error(`ffmpeg could not make a clip: ${words.trim() || `it ended with ${code}`}`)),
+        : reject(new Error(`ffmpeg could not make a clip: ${words.trim() || `it exited with code ${code}`}`)),
     );
   });
 }

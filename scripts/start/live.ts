@@ -102,7 +102,7 @@ function publish(target: string): Promise<void> {
     child.once("close", (code) =>
       code === 0
         ? resolve()
-        : reject(new Error(`ffmpeg could not publish: ${words.trim() || `it ended with ${code}`}`)),
+        : reject(new Error(`ffmpeg could not publish: ${words.trim() || `it exited with code ${code}`}`)),
     );
   });
   // This promise is awaited later; it may reject before that.

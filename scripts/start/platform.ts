@@ -39,7 +39,7 @@ export async function startPlatform(args: string[], log: string, env: Record<str
       const event = JSON.parse(line) as Ready & { event: string; message?: string };
       if (event.event === "ready") resolve(event);
     });
-    void ended.then((code) => reject(new Error(`the server ended with code ${code} before it was ready`)));
+    void ended.then((code) => reject(new Error(`the server exited with code ${code} before it was ready`)));
   });
   const clientEnv = {
     ...process.env,
@@ -82,7 +82,7 @@ async function output(child: ChildProcess, words: string[]): Promise<string> {
   let text = "";
   child.stdout!.setEncoding("utf8").on("data", (piece: string) => (text += piece));
   const code = await endOf(child);
-  if (code !== 0) throw new Error(`reelpost ${words.join(" ")} ended with code ${code}`);
+  if (code !== 0) throw new Error(`reelpost ${words.join(" ")} exited with code ${code}`);
   return text.trimEnd();
 }
 

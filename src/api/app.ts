@@ -189,5 +189,5 @@ interface LoggedAnswer {
 function check({ id, result }: Operation, answer: Answer): void {
   const parsed = result?.safeParse(answer.result);
   if (parsed?.success === false)
-    throw new Fault(`the answer of ${id} is not what it declares: ${parsed.error.message}`);
+    throw new Fault(`the response of ${id} does not match its declared schema: ${parsed.error.message}`);
 }

@@ -32,10 +32,10 @@ export function failureOf(
       headers: {},
     };
   if (!(thrown instanceof UserError)) {
-    log().error({ err: thrown }, "a request failed");
+    log().error({ err: thrown }, "api: request failed");
     return answerOf(translate(apiErrors.internal({ id })));
   }
-  if (isStoreError(thrown) && thrown.entry.http >= 500) log().error({ err: thrown }, "a request failed");
+  if (isStoreError(thrown) && thrown.entry.http >= 500) log().error({ err: thrown }, "api: request failed");
   return answerOf(translate(thrown));
 }
 

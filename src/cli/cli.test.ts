@@ -65,10 +65,10 @@ Usage
   reelpost types [options]
 
 Options
-  -c, --config <file>  configuration file (default the one in this folder or
-                       above)
+  -c, --config <file>  configuration file (default: the one in this folder or a
+                       parent folder)
   -e, --env <name>     environment: env.<name> of the configuration
-      --overwrite      replace the file although another program wrote it
+      --overwrite      replace the file even if another program wrote it
       --check          do not write; fail if the file is outdated
       --json           print results and errors as JSON
       --no-color       disable colours, like NO_COLOR

@@ -102,9 +102,9 @@ function flags(name: string, { type, short, placeholder }: Option): string {
 
 function optionSummary({ summary, choices, defaultText, multiple }: Option): string {
   const notes = [
-    choices === undefined ? undefined : `one of ${choices.join(", ")}`,
+    choices === undefined ? undefined : `${choices.length === 1 ? "only" : "one of"} ${choices.join(", ")}`,
     multiple === true ? "may be repeated" : undefined,
-    defaultText === undefined ? undefined : `default ${defaultText}`,
+    defaultText === undefined ? undefined : `default: ${defaultText}`,
   ].filter((note) => note !== undefined);
   return notes.length === 0 ? summary : `${summary} (${notes.join("; ")})`;
 }

@@ -79,9 +79,9 @@ function optionRow([name, { type, short, placeholder, summary, choices, multiple
 ] {
   const value = type === "boolean" ? "" : ` <${placeholder ?? type}>`;
   const notes = [
-    choices === undefined ? "" : `one of ${choices.join(", ")}`,
+    choices === undefined ? "" : `${choices.length === 1 ? "only" : "one of"} ${choices.join(", ")}`,
     multiple === true ? "may be repeated" : "",
-    defaultText === undefined ? "" : `default ${defaultText}`,
+    defaultText === undefined ? "" : `default: ${defaultText}`,
   ].filter((note) => note !== "");
   return [
     `\`${short === undefined ? "" : `-${short}, `}--${name}${value}\``,

@@ -110,7 +110,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "email",
-    summary: "email of your domains",
+    summary: "email for your domains",
     verbs: ["routing", "sending", "dmarc", "log", "queue", "tls"],
     load: async () => [
       ...(await import("./commands/email-routing.ts")).emailRoutingCommands,
@@ -120,7 +120,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "doctor",
-    summary: "diagnose everything that mail of a domain needs",
+    summary: "check everything that a domain needs for mail",
     load: async () => [(await import("./commands/doctor.ts")).doctor],
   },
   {

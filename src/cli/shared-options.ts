@@ -7,7 +7,7 @@ export const configOptions = {
     short: "c",
     placeholder: "file",
     summary: "configuration file",
-    defaultText: "the one in this folder or above",
+    defaultText: "the one in this folder or a parent folder",
     complete: "file",
   },
   env: { type: "string", short: "e", placeholder: "name", summary: "environment: env.<name> of the configuration" },
@@ -52,7 +52,7 @@ export const workerOptions = {
     short: "n",
     placeholder: "name",
     summary: "name of the worker",
-    defaultText: "the one of the configuration",
+    defaultText: "from the configuration",
   },
   ...configOptions,
   ...serverOptions,
@@ -73,7 +73,7 @@ export const messageOption = {
 export const missingBindingsOption = {
   "allow-missing-bindings": {
     type: "boolean",
-    summary: "upload although some bindings are not supported: they are undefined",
+    summary: "upload even if some bindings are not supported; they will be undefined",
   },
 } as const satisfies Options;
 

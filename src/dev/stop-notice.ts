@@ -14,7 +14,7 @@ export function reportSlowStop(lifecycle: Lifecycle, report: EventReporter): voi
       () =>
         report({
           event: "notice",
-          text: "Stopping after running work finishes, within a few seconds. Press Ctrl-C to stop immediately.",
+          text: "Waiting for work in progress, up to a few seconds. Press Ctrl-C to stop immediately.",
         }),
       DELAY_MS,
     );

@@ -22,7 +22,7 @@ export function runDevTailWorkers(
       if (!reportedNames.has(name))
         report({
           event: "warning",
-          text: `the tail worker ${name} of ${script} is not running\nfix: start it too with another --config`,
+          text: `the tail worker ${name} of ${script} is not running\nfix: add --config with its configuration file`,
         });
       reportedNames.add(name);
       return false;

@@ -121,7 +121,7 @@ export async function openDevWorker({
       void work.request();
     },
     onError: ({ path, error }) =>
-      report({ event: "warning", text: `cannot watch ${path} for changes: ${messageOf(error)}` }),
+      report({ event: "warning", text: `failed to watch ${path} for changes: ${messageOf(error)}` }),
   });
 
   const work = coalesce(async () => {
@@ -144,7 +144,7 @@ export async function openDevWorker({
       if (next.name !== name)
         report({
           event: "warning",
-          text: `the worker's name is now ${next.name}: restart to use it; until then it runs as ${name}`,
+          text: `the worker was renamed to ${next.name}; it runs as ${name} until you restart`,
         });
       await bundler.close();
       project = { ...next, name };

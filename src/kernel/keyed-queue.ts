@@ -25,7 +25,9 @@ export function createKeyedQueue({ concurrency = 1, maxWaiting = Infinity, full 
     lines.set(key, line);
     if (line.running < concurrency) line.running++;
     else if (line.waiting.length >= maxWaiting)
-      throw full?.(line.waiting.length, key) ?? new Error(`${line.waiting.length} tasks wait for ${key}`);
+      throw (
+        full?.(line.waiting.length, key) ?? new Error(`too many tasks are waiting for ${key}: ${line.waiting.length}`)
+      );
     // A finished task passes its slot to the next one.
     else await new Promise<void>((resolve) => line.waiting.push(resolve));
     try {

@@ -55,6 +55,6 @@ function interfaceAddresses(): NetworkSet {
   );
   return networkSet(
     addresses,
-    (address) => new TypeError(`an interface of this machine has ${address}, which is not an address`),
+    (address) => new TypeError(`a network interface reports the invalid address ${address}`),
   );
 }

@@ -285,7 +285,7 @@ export const settingsSchema = z.strictObject({
     }),
     forward_domain: z.string().min(1).default("forward.reelpost.internal").meta({
       description:
-        "SRS domain of forwarded mail, which also signs it: its MX must be this server, and its SPF record must include the sending addresses",
+        "SRS domain for forwarded mail, and its DKIM signing domain. Its MX record must name this server, and its SPF record must include the sending addresses",
       example: "forward.example.com",
     }),
     sending_label: z

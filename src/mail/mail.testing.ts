@@ -84,7 +84,7 @@ export const settledAll = (settled: DeliveryResult[]): string[] =>
 
 /** A client that sends exactly the given bytes. */
 export interface RawClient {
-  /** Sends the bytes, then resolves with the next complete reply, without its line end. */
+  /** Sends the bytes, then resolves with the next complete reply, without its line ending. */
   say(bytes: string | Buffer): Promise<string>;
   send(bytes: string | Buffer): void;
   reply(): Promise<string>;

@@ -81,7 +81,7 @@ function openVideo({ store, dataDir, settings, serverUrl }: DevVideoDeps, basics
   // Another process may be using the ports; everything else works without them.
   const listening = stream
     .listen()
-    .catch((err: unknown) => basics.log.warn({ err }, "live: cannot listen for RTMP and SRT publishers"));
+    .catch((err: unknown) => basics.log.warn({ err }, "live: failed to listen for RTMP and SRT publishers"));
   stream.start();
   const api = createApi({
     ...basics,

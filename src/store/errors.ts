@@ -121,7 +121,7 @@ export const storeErrors = defineErrors("store", {
     message: "invalid secrets key file {path}: {reason}",
     fix:
       "The file must contain one base64 key of 32 bytes per line, newest first, readable by its owner only (chmod 600). " +
-      "Restore it from a backup: no other key can open what it sealed.",
+      "Restore it from a backup: secrets encrypted with this key cannot be decrypted with another one.",
   },
   cannotOpenSecret: {
     code: "E_STORE_CANNOT_OPEN_SECRET",

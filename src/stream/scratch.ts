@@ -6,7 +6,7 @@ import { join } from "node:path";
 export interface Scratch {
   /** `kind` is the prefix of the folder's name, to identify it on disk. */
   create(kind: string): Promise<{ path: string; remove(): Promise<void> }>;
-  /** Removes the leftovers of dead processes. */
+  /** Removes the files of dead processes. */
   sweep(): Promise<void>;
 }
 

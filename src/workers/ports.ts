@@ -39,7 +39,7 @@ export interface BuiltMail {
   html?: unknown;
   /**
    * Attachment content given as an ArrayBuffer or a view arrives as `{ base64: string }`; a string remains a string
-   * (base64 by contract).
+   * (base64, as documented).
    */
   attachments?: unknown;
 }

@@ -69,6 +69,11 @@ export const zoneErrors = defineErrors("zones", {
     http: 400,
     message: "The zone file was not imported: {count} invalid lines. Nothing was added.",
   },
-  badFile: { code: 9208, http: 400, message: "Send a form with a part named file: a BIND zone file in UTF-8." },
+  badFile: {
+    code: 9208,
+    http: 400,
+    message: "The request has no form part named `file` with a zone file in UTF-8.",
+    fix: "Send multipart/form-data with a BIND zone file as the part `file`.",
+  },
   badFilter: { code: 9209, http: 400, message: "{field}: {reason}" },
 });

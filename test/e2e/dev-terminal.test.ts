@@ -57,7 +57,7 @@ describe("reelpost dev in a pipe", () => {
     assert.equal(patient.printed.findLast(({ event }) => event === "email")?.outcome, "ok");
     assert.match(
       String(patient.printed.find(({ event }) => event === "notice")?.text),
-      /^Stopping after running work finishes/,
+      /^Waiting for work in progress/,
     );
 
     const impatient = await spawnDev(t, folder);

@@ -145,7 +145,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       );
     });
 
-    test("a failed lookup counts as no block list entry, no DANE and no reverse name", async (t) => {
+    test("a failed lookup counts as no block list entry, no DANE and no reverse DNS", async (t) => {
       const lookups = await lookupsBy(t, failure);
       assert.equal(
         await createBlockLists({

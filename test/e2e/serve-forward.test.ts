@@ -138,7 +138,7 @@ describe("mail through the platform", () => {
 
   let forwarded: SinkMail;
 
-  test("a forwarded message arrives sealed and signed, with a return path to the platform", async () => {
+  test("a forwarded message arrives with an ARC seal and a DKIM signature, with a return path to the platform", async () => {
     assert.equal((await send("info@routed.example", "one")).code, 250);
     forwarded = await got(({ to }) => to[0] === "bob@there.example");
     assert.match(forwarded.from, /^SRS0=.+=ada@fwd\.example$/);

@@ -42,7 +42,7 @@ test("a full disk: mail that cannot be stored remains with its sender, mail that
   const answers: Record<string, string> = {};
   for (const [kind, size] of Object.entries(SIZES))
     for (let i = 0; i < 3; i++) answers[`${kind} ${i}`] = await send(`full ${kind} ${i}`, size);
-  // The database log may still have room for a page: then a small message fits and is stored.
+  // The database log may still have room for a page, in which case a small message fits and is stored.
   const refused = Object.entries(answers).filter(([, answer]) => !answer.startsWith("250"));
   assert.deepEqual(
     refused.filter(([, answer]) => !answer.startsWith("452 4.3.1 ")),

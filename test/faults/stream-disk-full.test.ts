@@ -82,7 +82,9 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   await until(() => /No space|no space|ENOSPC|DISK_FULL/.test(server.log()), "the log reports the full disk");
   // A full database cannot even record a failed attempt. On the other disk, there are more attempts than the limit
   // after which a video fails.
-  const tried = whole ? /jobs: failed to store the outcome, will retry/g : /failed, will retry/g;
+  const tried = whole
+    ? /jobs: failed to store the outcome, will retry/g
+    : /failed to (?:process a new video|encode a chunk of a video), will retry/g;
   await until(() => (server.log().match(tried) ?? []).length >= 3, "the jobs are retried", 30_000);
   assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk does not fail the video");
   const wanted = await get(`${server.ready.url}/${encoded}/segments/360p/2.m4s`);

@@ -82,7 +82,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
         () => /ffmpeg is unavailable.*\/nowhere\/ffmpeg/s.test(server.log()),
         "the log names the missing program",
       );
-      await until(() => /the beginning of a video failed, will retry/.test(server.log()), "processing was attempted");
+      await until(() => /failed to process a new video, will retry/.test(server.log()), "processing was attempted");
       for (const uid of [first, second]) {
         assert.deepEqual((await videoOf(server, uid)).status, {
           state: "queued",
@@ -136,7 +136,9 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       assert.equal(late.status, 503, late.body.toString());
       const waiting = await uploadForm(server, await clip());
       await until(
-        () => (server.log().match(/failed, will retry/g) ?? []).length >= 4,
+        () =>
+          (server.log().match(/failed to (?:process a new video|encode a chunk of a video), will retry/g) ?? [])
+            .length >= 4,
         "processing was retried several times",
       );
       for (const each of [uid, waiting])

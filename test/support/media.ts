@@ -183,7 +183,7 @@ export function runFfmpeg(args: string[], program: "ffmpeg" | "ffprobe" = "ffmpe
       .on("close", (code) =>
         code === 0
           ? resolve(Buffer.concat(output))
-          : reject(new Error(`${program} ${args.join(" ")}: ${words || `ended with ${code}`}`)),
+          : reject(new Error(`${program} ${args.join(" ")}: ${words || `exited with code ${code}`}`)),
       );
   });
 }

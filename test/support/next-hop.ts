@@ -81,7 +81,7 @@ export async function startNextHop(
     socket.on("data", (chunk) => {
       buffer += chunk.toString("latin1");
       for (;;) {
-        // The line end before the dot is part of the message.
+        // The line ending before the dot is part of the message.
         const end = inData ? (buffer.startsWith(".\r\n") ? -2 : buffer.indexOf("\r\n.\r\n")) : buffer.indexOf("\r\n");
         if (end === -1) return;
         const block = buffer.slice(0, Math.max(0, end + (inData ? 2 : 0)));

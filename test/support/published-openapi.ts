@@ -166,7 +166,7 @@ function allowNull(properties: Json | undefined, field: string): void {
 /** Converts OpenAPI 3.0 schemas to JSON Schema. */
 function modernise(node: Json): void {
   if (node === null || typeof node !== "object") return;
-  // Published to mean "any type".
+  // Documented as "any type".
   if ((node.type as unknown) === "unknown") delete node.type;
   for (const limit of ["exclusiveMinimum", "exclusiveMaximum"])
     if (typeof node[limit] === "boolean") delete node[limit];

@@ -27,7 +27,7 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
     const parsed = readPolicyResources(
       resources,
       owner,
-      (key, reason) => new Fault(`a stored policy does not read: ${key}: ${reason}`),
+      (key, reason) => new Fault(`cannot parse the stored policy ${key}: ${reason}`),
     );
     return groups.flatMap((id) => {
       const group = permissionGroup(id);

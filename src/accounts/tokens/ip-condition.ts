@@ -38,4 +38,4 @@ export function ipMatcher(condition: IpCondition | null): (ip: string | undefine
 
 // Stored conditions have already been validated.
 const setOf = (blocks: readonly string[]) =>
-  networkSet(blocks, (block) => new Fault(`a stored condition does not read: ${block}`));
+  networkSet(blocks, (block) => new Fault(`cannot parse the stored condition ${block}`));

@@ -133,7 +133,7 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
       const response = await post((await directory()).newAccount, { termsOfServiceAgreed: true, contact });
       const location = response.header("location");
       if (location === undefined)
-        throw new AcmeProblem("The ACME server made an account and did not say where it is", "");
+        throw new AcmeProblem("The ACME server created an account but returned no account URL (Location)", "");
       account = location;
     },
     newOrder: async (names) =>

@@ -275,7 +275,7 @@ const d1MigrationsApply = defineCommand({
   name: "d1 migrations apply",
   summary: "apply pending migrations",
   description:
-    "Migrations run in the order of their numbers. The first failure stops; migrations before it stay applied.",
+    "Migrations run in numerical order. The command stops at the first failure; earlier migrations stay applied.",
   arguments: [databaseArgument],
   options: { ...yesOption, ...storageOptions, ...localOptions },
   examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],

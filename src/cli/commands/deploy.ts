@@ -16,8 +16,8 @@ import { messageOption, missingBindingsOption, workerOptions } from "../shared-o
 export const deploy = defineCommand({
   name: "deploy",
   summary: "build the worker and deploy it to a server",
-  description: `Bundles like \`reelpost dev\`, uploads a new version and deploys it. The server starts the version once before: a worker that does not
-start changes nothing. Secrets on the server are kept.`,
+  description: `Bundles like \`reelpost dev\`, uploads a new version and deploys it. The server first starts
+the version as a test: if it does not start, nothing is deployed. Secrets on the server are kept.`,
   options: {
     ...workerOptions,
     "dry-run": { type: "boolean", summary: "build and check without uploading" },

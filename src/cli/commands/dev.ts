@@ -18,7 +18,7 @@ With several --config options the first worker is the default. With --json every
       placeholder: "file",
       multiple: true,
       summary: "configuration file",
-      defaultText: "the one in this folder or above",
+      defaultText: "the one in this folder or a parent folder",
       complete: "file",
     },
     env: {
@@ -55,7 +55,7 @@ With several --config options the first worker is the default. With --json every
       placeholder: "file",
       multiple: true,
       summary:
-        "SQL file to run on the D1 database, once per version of its content; BINDING=file if there are several databases",
+        "SQL file to run on the D1 database once, and again whenever it changes; BINDING=file if there are several databases",
       complete: "file",
     },
     "log-level": {

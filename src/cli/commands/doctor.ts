@@ -5,9 +5,9 @@ import { printResult } from "../print.ts";
 
 export const doctor = defineCommand({
   name: "doctor",
-  summary: "diagnose everything that mail of a domain needs",
+  summary: "check everything that a domain needs for mail",
   description:
-    "Checks the domain's records, its mail hosts and their ports, certificates, and reverse names of the sending addresses. Exits with 1 if there is an error; warnings do not count.",
+    "Checks the domain's records, its mail hosts and their ports, certificates, and the reverse DNS of the sending addresses. Exits with 1 if there is an error; warnings do not count.",
   arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost doctor example.com", "findings with fixes"]],

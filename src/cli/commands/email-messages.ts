@@ -20,7 +20,7 @@ const emailDmarcReport = defineCommand({
   name: "email dmarc report",
   summary: "show who sends mail for a domain, and whether it passes DMARC",
   description:
-    "Sums up the aggregate reports that receivers sent about the domain. A name below the zone shows reports on that name only.",
+    "Summarizes the aggregate reports that receivers sent about the domain. For a subdomain, only reports about that name are shown.",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: {
     since: {
@@ -69,7 +69,7 @@ With --follow the newest entries come last, and new ones are printed until Ctrl-
       type: "string",
       placeholder: "domain",
       summary: "only mail of this domain's zone",
-      defaultText: "in the whole account",
+      defaultText: "the whole account",
     },
     platform: {
       type: "boolean",
@@ -257,7 +257,7 @@ const emailTlsReport = defineCommand({
   name: "email tls report",
   summary: "show TLS reports: whether sending servers use TLS as the domain's policies require",
   description:
-    "Sums up the TLS reports (RFC 8460) that senders sent about the domain. A name below the zone shows reports on that name only.",
+    "Summarizes the TLS reports (RFC 8460) that senders sent about the domain. For a subdomain, only reports about that name are shown.",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: {
     since: {

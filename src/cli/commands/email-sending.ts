@@ -246,7 +246,7 @@ const emailSendingSuppressionsList = defineCommand({
     reason: {
       type: "string",
       choices: ["manual", "complaint", "hard_bounce", "soft_bounce", "policy"],
-      summary: "reason of the suppression",
+      summary: "reason for the suppression",
     },
     limit: {
       type: "number",
@@ -298,7 +298,7 @@ const emailSendingSuppressionsCreate = defineCommand({
       summary: "duration of the suppression",
       defaultText: "permanent",
     },
-    note: { type: "string", placeholder: "text", summary: "why" },
+    note: { type: "string", placeholder: "text", summary: "why the address is suppressed" },
     ...serverOptions,
   },
   examples: [

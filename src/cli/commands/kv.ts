@@ -86,7 +86,7 @@ const MAX_STDIN = 256 * 1024 * 1024;
 const kvKeyPut = defineCommand({
   name: "kv key put",
   summary: "write a value",
-  description: "The value is the second argument, the file of --path, or standard input.",
+  description: "The value is the second argument, the file given with --path, or standard input.",
   arguments: [
     { name: "key", summary: "name of the key", required: true },
     { name: "value", summary: "the value" },

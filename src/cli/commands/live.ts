@@ -168,7 +168,7 @@ const liveDisable = defineCommand({
 const liveRotateKeys = defineCommand({
   name: "live rotate-keys",
   summary: "rotate the keys of a live input; the old keys stop working",
-  description: "Publishers and players with an old key are disconnected. The uid and the playback URLs stay.",
+  description: "Publishers and players with an old key are disconnected. The uid and the playback URLs do not change.",
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live rotate-keys 66be…", "after a key was exposed"]],

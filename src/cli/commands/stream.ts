@@ -98,9 +98,9 @@ const streamList = defineCommand({
     since: {
       type: "string",
       placeholder: "time",
-      summary: "only videos created after, such as 2h, 7d or 2026-11-20T12:00:00Z",
+      summary: "only videos created after this time, such as 2h (ago), 7d or 2026-11-20T12:00:00Z",
     },
-    until: { type: "string", placeholder: "time", summary: "only videos created before" },
+    until: { type: "string", placeholder: "time", summary: "only videos created before this time" },
     asc: { type: "boolean", summary: "oldest first" },
     limit: {
       type: "number",
@@ -354,10 +354,10 @@ const streamUsage = defineCommand({
     since: {
       type: "string",
       placeholder: "time",
-      summary: "only views after, such as 7d or 2026-11-01",
+      summary: "only views after this time, such as 7d (ago) or 2026-11-01",
       defaultText: "30d",
     },
-    until: { type: "string", placeholder: "time", summary: "only views before", defaultText: "now" },
+    until: { type: "string", placeholder: "time", summary: "only views before this time", defaultText: "now" },
     ...serverOptions,
   },
   examples: [["reelpost stream usage --since 7d", "this week"]],

@@ -11,7 +11,7 @@ export const types = defineCommand({
     "Reads the configuration and writes the type Env with every binding, variable and secret. Use it together with @cloudflare/workers-types.",
   options: {
     ...configOptions,
-    overwrite: { type: "boolean", summary: "replace the file although another program wrote it" },
+    overwrite: { type: "boolean", summary: "replace the file even if another program wrote it" },
     check: { type: "boolean", summary: "do not write; fail if the file is outdated" },
   },
   examples: [

@@ -86,7 +86,7 @@ const versionsView = defineCommand({
 const versionsUpload = defineCommand({
   name: "versions upload",
   summary: "build and upload a version without deploying it",
-  description: "The deployed version stays. Deploy any version with `reelpost rollback <version>`.",
+  description: "The deployed version does not change. Deploy any version with `reelpost rollback <version>`.",
   options: {
     ...workerOptions,
     var: {

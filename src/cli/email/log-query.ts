@@ -34,8 +34,12 @@ export const logOptions = {
   from: { type: "string", placeholder: "address", summary: "only this envelope sender" },
   to: { type: "string", placeholder: "address", summary: "only this recipient" },
   search: { type: "string", placeholder: "text", summary: "part of an address, the subject or the Message-ID" },
-  since: { type: "string", placeholder: "time", summary: "only entries after, such as 2h, 7d or 2026-11-20T12:00:00Z" },
-  until: { type: "string", placeholder: "time", summary: "only entries before" },
+  since: {
+    type: "string",
+    placeholder: "time",
+    summary: "only entries after this time, such as 2h (ago), 7d or 2026-11-20T12:00:00Z",
+  },
+  until: { type: "string", placeholder: "time", summary: "only entries before this time" },
 } as const satisfies Options;
 
 interface LogValues {

@@ -25,8 +25,7 @@ export const ruleOptions = {
     type: "string",
     placeholder: "field",
     choices: ["to"],
-    summary: "matched field",
-    defaultText: "to",
+    summary: "field to match",
   },
   "match-value": {
     type: "string",

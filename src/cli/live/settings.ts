@@ -54,7 +54,7 @@ export const inputOptions = {
   "delete-after": {
     type: "string",
     placeholder: "days",
-    summary: "days until later recordings are deleted; never: keep them",
+    summary: "days after which new recordings are deleted; never: keep them",
     defaultText: "never",
   },
 } as const satisfies Options;

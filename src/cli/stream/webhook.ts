@@ -24,7 +24,7 @@ export const endpointOption = {
     type: "string",
     placeholder: "id",
     summary: "id of an additional webhook",
-    defaultText: "the webhook",
+    defaultText: "the account's webhook",
   },
 } as const;
 

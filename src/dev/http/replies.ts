@@ -46,7 +46,7 @@ function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }:
     forwards,
     replies: replies.map((reply) => ({ ...reply, raw: reply.raw?.toString() ?? "" })),
     events,
-    // Extensions of the contract: which limit was exceeded, and which exception was thrown.
+    // Additions to the hosted service's texts: which limit was exceeded, and which exception was thrown.
     ...(outcome !== "ok" && { x_outcome: outcome, x_exception: exception }),
   };
 }

@@ -90,7 +90,7 @@ test("destination address not verified", async () => {
   );
 });
 
-test("message already forwarded to this destination: regardless of spelling, and for concurrent calls", async () => {
+test("rejects a second forward to the same address, in any spelling and for concurrent calls", async () => {
   const { forward, transport } = await setUp();
   const results = await Promise.allSettled([forward("x@there.example", []), forward("X@THERE.example", [])]);
   assert.deepEqual(

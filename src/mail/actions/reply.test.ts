@@ -86,7 +86,7 @@ test("accepts a reply built with mimetext", async () => {
     [parsed.subject, parsed.text?.trim(), parsed.references, parsed.messageId],
     ["Grüße", "danke", "<in@sender.example>", transport.sent[0]!.messageId],
   );
-  assert.doesNotMatch(transport.sent[0]!.raw, /(?<!\r)\n|\r(?!\n)/, "the message contains no bare line endings");
+  assert.doesNotMatch(transport.sent[0]!.raw, /(?<!\r)\n|\r(?!\n)/, "the message contains no bare CR or LF");
 });
 
 test("References continue the thread of the incoming message", async () => {

@@ -7,7 +7,7 @@ const ODD = new RegExp(`[${CONTROL}\\ud800-\\udfff]`);
 const CONTROLS = new RegExp(`[${CONTROL}]+`, "g");
 
 /**
- * Cleans untrusted text for the database and the terminal: removes U+0000, lone surrogates and line ends, and truncates
+ * Cleans untrusted text for the database and the terminal: removes U+0000, lone surrogates and line endings, and truncates
  * to `most`.
  */
 export function cleanText(text: string, most: number): string {

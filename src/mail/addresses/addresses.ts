@@ -122,7 +122,7 @@ export function createAddresses({
     const tokenHash = hashOf(token);
     const waiting = await change(() => ({ tokenHash, tokenExpiresAt: now + LINK_MS, sentAt: now }));
     try {
-      if (sendVerification === undefined) throw new Fault("no listener sends verification mail");
+      if (sendVerification === undefined) throw new Fault("no handler for verification mail is registered");
       await sendVerification(waiting.email, link(token));
     } catch (err) {
       // Allows an immediate retry. The address may have been deleted meanwhile.

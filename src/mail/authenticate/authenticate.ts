@@ -56,8 +56,7 @@ export function createAuthenticator({
   inlineHeaderBytes = 32 * 1024,
   minKeyBits = 1024,
 }: AuthenticatorOptions): Authenticator {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(authservId))
-    throw new TypeError(`not a name to give results under: ${authservId}`);
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(authservId)) throw new TypeError(`invalid authserv-id: ${authservId}`);
   const policy = { ...DEFAULT_AUTHENTICATION_POLICY, ...changes };
   const limits = { ...DEFAULT_LOOKUP_LIMITS, ...lookups };
   const others = createBodyThreads(threads);

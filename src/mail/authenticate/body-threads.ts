@@ -154,8 +154,11 @@ function runJob(
   const { promise, resolve, reject } = Promise.withResolvers<SignatureResults>();
   const window = createSendWindow(WINDOW);
   const post = (message: ToThread) => worker.postMessage(message);
-  const late = setTimeout(() => reject(new Fault(`the signatures of a message took longer than ${jobMs} ms`)), jobMs);
-  const onExit = (code: number) => reject(new Fault(`a thread that checks signatures ended with ${code}`));
+  const late = setTimeout(
+    () => reject(new Fault(`verifying the signatures of a message took longer than ${jobMs} ms`)),
+    jobMs,
+  );
+  const onExit = (code: number) => reject(new Fault(`a signature verification thread exited with code ${code}`));
 
   function onMessage(message: FromThread) {
     switch (message.kind) {

@@ -63,9 +63,9 @@ export interface Verdict extends Results {
   why?: string;
   /** SMTP reply to the peer if `accept` is false. */
   reply?: SmtpReply;
-  /** The value of the Authentication-Results field, without field name and line end; an added ARC set repeats it. */
+  /** The value of the Authentication-Results field, without field name and line ending; an added ARC set repeats it. */
   summary: string;
-  /** Fields to put on top of the message, including line ends (RFC 8601 4.1). */
+  /** Fields to put on top of the message, including line endings (RFC 8601 4.1). */
   fields: string;
 }
 

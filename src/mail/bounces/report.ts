@@ -135,7 +135,7 @@ function statusOf(action: DsnAction, { enhanced }: SmtpReply): string {
   return `${wanted}.${rest ?? "0.0"}`;
 }
 
-/** Truncates to the maximum size at a line end. */
+/** Truncates to the maximum size at a line ending. */
 function cutHeader(head: Uint8Array): Buffer {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
   if (bytes.length <= MAX_RETURNED_HEADER) return bytes;

@@ -104,7 +104,7 @@ export function createReporter(parts: ReporterDeps): Reporter {
     else
       log.warn(
         { to: failure.to, about: failure.about, reply: settled.reply },
-        "bounces: cannot send a delivery report to this address",
+        "bounces: failed to send a delivery report, will not retry",
       );
   }
 }

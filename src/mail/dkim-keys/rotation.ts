@@ -92,22 +92,26 @@ export function createDkimRotation({
 
   async function step() {
     const now = clock.now();
-    await forEach(await due("next", now - SETTLE_MS), "new DKIM keys could not be looked up", async (_, name) => {
-      const next = (await dkimKeys.list(name)).filter(({ state }) => state === "next");
-      const records = (await dkimKeys.records(name))
-        .filter(({ selector }) => next.some((key) => key.selector === selector))
-        .map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
-      if (records.length === 0 || !(await areVisible(name.domain, records))) return;
-      if (await dkimKeys.promote(name))
-        log.info(
-          { domain: name.domain, selectors: records.map(({ selector }) => selector) },
-          "dkim: new keys activated",
-        );
-    });
+    await forEach(
+      await due("next", now - SETTLE_MS),
+      "dkim: failed to look up new keys, will retry",
+      async (_, name) => {
+        const next = (await dkimKeys.list(name)).filter(({ state }) => state === "next");
+        const records = (await dkimKeys.records(name))
+          .filter(({ selector }) => next.some((key) => key.selector === selector))
+          .map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
+        if (records.length === 0 || !(await areVisible(name.domain, records))) return;
+        if (await dkimKeys.promote(name))
+          log.info(
+            { domain: name.domain, selectors: records.map(({ selector }) => selector) },
+            "dkim: new keys activated",
+          );
+      },
+    );
     if (days > 0) {
       await forEach(
         await due("active", now - days * DAY),
-        "DKIM keys could not be replaced",
+        "dkim: failed to replace keys, will retry",
         async (zone, name, publisher) => {
           if (!isAutomatic(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next"))
             return;
@@ -118,7 +122,7 @@ export function createDkimRotation({
     }
     await forEach(
       await dkimKeys.sweep(now - RETIRED_MS),
-      "records of old DKIM keys could not be removed",
+      "dkim: failed to remove the records of old keys",
       async (zone, name, publisher) => void (await publisher.republish(zone, name.domain)),
     );
   }

@@ -17,7 +17,7 @@ interface ReportMail {
   zone: string;
   envelope: Pick<Envelope, "from">;
   source: Pick<MailSource, "size" | "open">;
-  /** Undefined if senders are not authenticated: then nothing is recorded. */
+  /** Undefined if senders are not authenticated; in that case nothing is recorded. */
   verdict?: Pick<Verdict, "spf" | "dkim" | "dmarc"> | undefined;
 }
 

@@ -208,7 +208,7 @@ export async function startHost(
   };
 }
 
-/** A message with CRLF line ends, signed by its author's domain. */
+/** A message with CRLF line endings, signed by its author's domain. */
 export async function signedBy(domain: string, text: string): Promise<string> {
   const message = text.replace(/\r?\n/g, "\r\n");
   const headerBlock = Buffer.from(message.slice(0, message.indexOf("\r\n\r\n") + 2), "latin1");

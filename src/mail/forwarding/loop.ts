@@ -16,7 +16,7 @@ export const LOOP_FIELD = "X-Reelpost-Loop";
 const MAX_FORWARDED = 25;
 
 interface LoopMarks {
-  /** Returns the field for a recipient, including the line end. */
+  /** Returns the field for a recipient, including the line ending. */
   field(rcpt: string): string;
   isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;
 }

@@ -25,7 +25,7 @@ test("receives a message in pipelined chunks, followed by another transaction", 
   assert.equal(withoutReceived(taken[0]!.raw), "Subject: x\r\n\r\n.\r\nbody\r\n");
 });
 
-test("rejects a bare line end in a chunk, in every known form of smuggling", async (t) => {
+test("rejects a bare CR or LF in a chunk, in every known form of smuggling", async (t) => {
   for (const lookAlike of ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r\n", "\r\n.\r", "x\rx"]) {
     const { client, taken, spoolFiles } = await inTransaction(t);
     const content = `Subject: x\r\n\r\nbody${lookAlike}MAIL FROM:<evil@x.example>\r\n`;

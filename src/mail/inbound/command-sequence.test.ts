@@ -56,7 +56,7 @@ test("commands out of order are rejected and have no effect", async (t) => {
   assert.equal(taken.length, 0);
 });
 
-test("a command without its line end is ignored when the client disconnects", async (t) => {
+test("a command without its line ending is ignored when the client disconnects", async (t) => {
   const checked: string[] = [];
   const { port, listener } = await listen(t, { checkRecipient: async (rcpt) => void checked.push(rcpt) });
   const client = await greeted(port);

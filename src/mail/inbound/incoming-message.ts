@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 
 /** The content of a message as it arrives, and the result of the checks, which is known at its end. */
 export interface IncomingData extends Readable {
-  /** The kind of bare line end found in the message; the content after it was dropped. */
+  /** The kind of bare line ending (CR or LF) found in the message; the content after it was dropped. */
   stray?: "CR" | "LF" | undefined;
   /** True if the message is larger than the limit; the content beyond it was dropped. */
   oversized?: boolean;

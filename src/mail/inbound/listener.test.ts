@@ -111,7 +111,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
   }
 }
 
-test("a bare line end in commands ends the session before any of them is executed", async (t) => {
+test("a bare CR or LF in commands ends the session before any of them is executed", async (t) => {
   const { port } = await listen(t);
   for (const bytes of ["MAIL FROM:<a@b.example>\nRCPT TO:<b@here.example>\r\n", "NOOP\rNOOP\r\n"]) {
     const client = await rawClient(port);

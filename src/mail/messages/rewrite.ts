@@ -27,13 +27,13 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
   };
 }
 
-/** Returns the message with complete fields, including line ends, on top. */
+/** Returns the message with complete fields, including line endings, on top. */
 export const withFields = (source: MailSource, fields: string): MailSource =>
   fields === "" ? source : withHeader(source, Buffer.concat([Buffer.from(fields), source.headerBlock]));
 
 /**
  * Returns the header section without the fields listed in `drop` (lower case) and with `add` (complete fields,
- * including line ends) on top.
+ * including line endings) on top.
  */
 export function changedHeader(
   { headerBlock }: Pick<MailSource, "headerBlock">,
@@ -68,7 +68,7 @@ function nameOf(line: Uint8Array): string {
 const MAX_RUN = 900;
 
 /**
- * Formats a header field with its line end: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has
+ * Formats a header field with its line ending: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has
  * validated the name, and that the value has no control characters.
  */
 export function formatField(name: string, value: string): string {

@@ -142,7 +142,7 @@ export interface DeliveryRequest {
 
 export interface EnvelopeRecipient {
   rcpt: string;
-  /** Envelope sender for this recipient. Default: that of the parcel. */
+  /** Envelope sender for this recipient. Default: that of the delivery request. */
   from?: string;
   notify?: DsnEvent[];
   orcpt?: string;

@@ -78,7 +78,8 @@ export function createRetryQueue({
       waiting.length === 0
         ? []
         : await withBody(kept, waiting, (source) => attempt(kept, waiting, source, retry, context));
-    if (left.length > 0) throw new Error(`${left.length} still wait: ${left[0]!.reply.code} ${left[0]!.reply.text}`);
+    if (left.length > 0)
+      throw new Error(`${left.length} recipients are still deferred: ${left[0]!.reply.code} ${left[0]!.reply.text}`);
     await bodies.delete(kept.body);
   }
 

@@ -80,7 +80,7 @@ function contentIdOf(value: unknown, field: string): string {
   return id;
 }
 
-/** A string is base64 by contract. An ArrayBuffer or view in the worker arrives as `{ base64 }`. */
+/** A string is base64, as documented. An ArrayBuffer or view in the worker arrives as `{ base64 }`. */
 function bytes(value: unknown, field: string, names: FieldNames): Buffer {
   if (value === undefined || value === null) throw mailErrors.fieldMissing({ field, fix: `Set ${names.content}.` });
   const isBinary = typeof value === "object" && typeof (value as { base64?: unknown }).base64 === "string";

@@ -67,6 +67,6 @@ export function createSendEmailBinding({
 }
 
 function accountOf({ account, script }: SendEmailCaller): string {
-  if (account === undefined) throw new Error(`the worker ${script} sends mail and has no account`);
+  if (account === undefined) throw new Error(`the worker ${script} sends mail but belongs to no account`);
   return account;
 }

@@ -13,7 +13,7 @@ import { readMessage, type Message, formatField, rewriteHeader, type Spool } fro
 /** Rules for a raw message from a worker, for both send() and reply(). */
 
 /**
- * Reads a message to its end and converts line ends to CRLF. For an invalid message, throws UserError with the
+ * Reads a message to its end and converts line endings to CRLF. For an invalid message, throws UserError with the
  * documented text and stores nothing.
  */
 export async function readRaw(

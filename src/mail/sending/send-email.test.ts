@@ -47,7 +47,7 @@ const refused = (message: string | RegExp, code: string) => (err: unknown) => {
 
 // ---- EmailMessage
 
-test("sends a raw message with a local identifier, a date, CRLF line ends and no Bcc", async () => {
+test("sends a raw message with a local identifier, a date, CRLF line endings and no Bcc", async () => {
   const { raw, transport, trace } = await setUp();
   const { messageId } = await raw(RAW);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);

@@ -7,7 +7,7 @@ interface SendText {
   account: string;
   from: string;
   to: readonly string[];
-  /** A complete message, with any kind of line ends. */
+  /** A complete message, with any kind of line endings. */
   text: string;
 }
 

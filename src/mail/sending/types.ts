@@ -20,7 +20,7 @@ export type SendRequest = {
   dsn?: DsnRequest;
 } & (
   | { draft: Draft; raw?: undefined }
-  /** A complete message with CRLF line ends. The caller owns and discards it. */
+  /** A complete message with CRLF line endings. The caller owns and discards it. */
   | { raw: MailSource; draft?: undefined }
 );
 

@@ -151,7 +151,7 @@ export function createTlsReports({
       signal,
     });
     answer.close();
-    if (answer.status < 200 || answer.status > 299) throw new Error(`${url} answered ${answer.status}`);
+    if (answer.status < 200 || answer.status > 299) throw new Error(`${url} responded with status ${answer.status}`);
   }
 
   return {

@@ -16,11 +16,11 @@ export function createAdtsReader(): AdtsReader {
       let at = 0;
       while (at + SHORT_HEADER <= bytes.length) {
         if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0)
-          throw new Error("the encoder wrote something else than frames of AAC");
+          throw new Error("the encoder wrote data other than AAC frames");
         // The length is 13 bits spread over three octets.
         const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
         const header = (bytes[at + 1]! & 1) === 1 ? SHORT_HEADER : LONG_HEADER;
-        if (length < header) throw new Error("the encoder wrote a frame of AAC without a length");
+        if (length < header) throw new Error("the encoder wrote an AAC frame without a length");
         if (at + length > bytes.length) break;
         frames.push(bytes.subarray(at + header, at + length));
         at += length;

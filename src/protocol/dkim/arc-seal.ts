@@ -18,7 +18,7 @@ const SEALED_FIELDS: readonly string[] = ["dkim-signature", ...SIGNED_FIELDS];
 interface SealInput {
   /** Result of verifying the incoming chain (RFC 8617 5.2). */
   chain: "none" | "pass" | "fail";
-  /** Value of the Authentication-Results field that this server adds, without the name and the line end. */
+  /** Value of the Authentication-Results field that this server adds, without the name and the line ending. */
   results: string;
 }
 

@@ -74,7 +74,7 @@ test("the body hash does not depend on chunking and matches the hash computed by
   const piece = fc.constantFrom(" ", "\t", "\r\n", "a", "xyz", "  ", " \r\n", "\r", ".", "é");
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 40 }), fc.integer({ min: 1, max: 7 }), async (pieces, cut) => {
-      // A lone CR is not a line end here; a lone LF cannot reach this code.
+      // A lone CR is not a line ending here; a lone LF cannot reach this code.
       const body = pieces.join("");
       const whole = hashOf(body);
       assert.equal(hashOf(body, cut), whole);

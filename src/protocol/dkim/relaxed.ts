@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 /** The relaxed canonical forms of DKIM (RFC 6376 3.4), also used by ARC (RFC 8617 4.1). */
 
-/** Returns a header field, with or without its line ends, as `name:value` without a line end (3.4.2). */
+/** Returns a header field, with or without its line endings, as `name:value` without a line ending (3.4.2). */
 export function relaxedField(field: string): string {
   const colon = field.indexOf(":");
   const value = field
@@ -22,7 +22,7 @@ interface BodyHash {
 }
 
 /**
- * SHA-256 over the relaxed body (3.4.4) in one pass: strips white space at line ends, collapses it to one space within
+ * SHA-256 over the relaxed body (3.4.4) in one pass: strips white space at line endings, collapses it to one space within
  * lines, and drops empty lines at the end. Empty lines that may turn out to be trailing are counted, not buffered, so
  * memory stays constant.
  */
@@ -69,7 +69,7 @@ export function createBodyHash(): BodyHash {
     push: (chunk) => take(chunk, false),
     digest() {
       if (cr) take(Buffer.alloc(0), true);
-      // A non-empty body ends with exactly one line end.
+      // A non-empty body ends with exactly one line ending.
       if (!empty) hash.update("\r\n");
       return hash.digest("base64");
     },

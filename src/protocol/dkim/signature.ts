@@ -57,7 +57,7 @@ export const SIGNED_FIELDS: readonly string[] = [
 const MAX_OF_ONE = 10;
 
 export interface SignatureInput {
-  /** Header fields of the message in order, each with its line end, as Latin-1 text. */
+  /** Header fields of the message in order, each with its line ending, as Latin-1 text. */
   fields: readonly string[];
   /** SHA-256 of the relaxed body, as base64. */
   bodyHash: string;
@@ -71,7 +71,7 @@ export interface SignatureInput {
   expires?: number;
 }
 
-/** Returns a DKIM-Signature field with its line end, to be prepended. */
+/** Returns a DKIM-Signature field with its line ending, to be prepended. */
 export function dkimSignature(signed: SignatureInput, key: SigningKey): Promise<string> {
   return messageSignature("DKIM-Signature", "v=1", signed, key);
 }

@@ -38,9 +38,9 @@ const MAX_RECORDS = 16;
 export function readQuery(message: Buffer, header: Header = readDnsHeader(message)!): Query {
   const [questions, answers, authority, additional] = header.counts;
   // RFC 9619 4: a query has exactly one question.
-  if (questions !== 1) throw new MalformedMessage("a query asks one question");
+  if (questions !== 1) throw new MalformedMessage("a query must have exactly one question");
   if (answers + authority + additional > MAX_RECORDS)
-    throw new MalformedMessage(`a query has at most ${MAX_RECORDS} records`);
+    throw new MalformedMessage(`a query must have at most ${MAX_RECORDS} records`);
   const { name, end } = readUncompressedName(message, HEADER_OCTETS);
   if (end + 4 > message.length) throw new MalformedMessage("the message ends within the question");
   const query: Query = {
@@ -60,12 +60,12 @@ export function readQuery(message: Buffer, header: Header = readDnsHeader(messag
     if (record.type === OPT) {
       // RFC 6891 6.1.1: at most one OPT record, owned by the root.
       if (query.edns !== undefined || record.name !== "")
-        throw new MalformedMessage("OPT is there twice, or not at the root");
+        throw new MalformedMessage("the OPT record is duplicated, or its owner name is not the root");
       query.edns = { payload: record.class, version: (record.ttl >> 16) & 255, ok: (record.ttl & 0x8000) !== 0 };
     } else if (record.type === TSIG) {
       query.signed = true;
     }
   }
-  if (at !== message.length) throw new MalformedMessage("octets are left over");
+  if (at !== message.length) throw new MalformedMessage("trailing octets after the end of the message");
   return query;
 }

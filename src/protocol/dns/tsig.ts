@@ -112,7 +112,7 @@ function writeTime(time: number, out: WireWriter): void {
 function readTsig({ data }: RawRecord) {
   const { end: at } = readUncompressedName(data, 0);
   const need = (length: number) => {
-    if (data.length < length) throw new MalformedMessage("the data of TSIG ends too early");
+    if (data.length < length) throw new MalformedMessage("the TSIG data is truncated");
   };
   need(at + 10);
   const rest = at + 10 + data.readUInt16BE(at + 8);

@@ -49,7 +49,7 @@ function readFields(
 ): RecordData {
   let at = start;
   const take = (length: number) => {
-    if (at + length > end) throw new MalformedMessage("the data of a record ends too early");
+    if (at + length > end) throw new MalformedMessage("the data of a record is truncated");
     at += length;
     return message.subarray(at - length, at);
   };
@@ -84,7 +84,7 @@ function readFields(
   const data: RecordData = {};
   for (const [field, kind] of type === "SOA" ? SOA : layoutOf(type))
     data[field] = readers[kind as keyof typeof readers]();
-  if (left() > 0) throw new MalformedMessage(`${left()} octets are left over in the data of a record`);
+  if (left() > 0) throw new MalformedMessage(`${left()} trailing octets in the data of a record`);
   return data;
 }
 

@@ -61,7 +61,7 @@ function followName(message: Buffer, offset: number, maxPointers: number): WireN
       if (++pointers > maxPointers) throw new MalformedMessage("a name has too many compression pointers");
       // Each pointer must refer to an offset before the labels that preceded it, so names cannot loop.
       if (target >= start || target < HEADER_OCTETS)
-        throw new MalformedMessage("a compression pointer does not lead to an earlier name");
+        throw new MalformedMessage("a compression pointer does not point to an earlier name");
       end ??= at + 2;
       at = start = target;
       continue;

@@ -53,7 +53,7 @@ export const REPORT_SENDER = "";
  * recipients.
  */
 export function buildReport(report: DeliveryReport): { before: Buffer; after: Buffer } {
-  if (report.to === "") throw new TypeError("nothing may be reported to the null sender");
+  if (report.to === "") throw new TypeError("cannot send a delivery report to the null sender");
   if (report.recipients.length === 0) throw new TypeError("a report needs at least one recipient");
   const { boundary } = report;
   const text = explain(report);

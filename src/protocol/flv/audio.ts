@@ -42,7 +42,7 @@ export function readAudio(bytes: Buffer): FlvAudio {
   if (format === FORMAT.extended) return readExtended(bytes);
   if (format === FORMAT.mp3 || format === FORMAT.mp3Of8kHz) return frame("mp3", bytes.subarray(1));
   if (format !== FORMAT.aac) return { kind: "unknown", codec: OLD_CODECS[format] || `format ${format}` };
-  if (bytes.length < 2) throw new FlvError("a frame of AAC is cut off in its header");
+  if (bytes.length < 2) throw new FlvError("truncated AAC packet header");
   const body = bytes.subarray(2);
   if (bytes[1] === 0) return configOf("aac", body);
   return bytes[1] === 1 ? frame("aac", body) : OTHER;

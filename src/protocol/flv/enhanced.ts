@@ -26,7 +26,7 @@ export function readEnhanced(kind: "audio" | "video", type: number, bytes: Buffe
 
   function take(octets: number): number {
     const from = at;
-    if (from + octets > bytes.length) throw new FlvError("an extended header is cut off");
+    if (from + octets > bytes.length) throw new FlvError("truncated extended header");
     at += octets;
     return from;
   }

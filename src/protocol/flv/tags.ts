@@ -35,10 +35,10 @@ export function writeTag({ type, time, data }: FlvTag): Buffer {
  */
 export function* readTags(bytes: Buffer): Iterable<FlvTag> {
   for (let at = 0; at < bytes.length;) {
-    if (at + TAG_HEADER > bytes.length) throw new FlvError("a tag is cut off in its header");
+    if (at + TAG_HEADER > bytes.length) throw new FlvError("truncated tag header");
     const from = at + TAG_HEADER;
     const to = from + bytes.readUIntBE(at + 1, 3);
-    if (to > bytes.length) throw new FlvError("a tag is cut off");
+    if (to > bytes.length) throw new FlvError("truncated tag");
     yield {
       type: bytes[at]! & 31,
       time: (bytes.readUIntBE(at + 4, 3) | (bytes[at + 7]! << 24)) >>> 0,

@@ -48,7 +48,7 @@ export function readVideo(bytes: Buffer): FlvVideo {
   if (frame === FRAME.command) return OTHER;
   const codec = NUMBERED[first & 15];
   if (codec === undefined) return { kind: "unknown", codec: OLD_CODECS[first & 15] ?? `codec ${first & 15}` };
-  if (bytes.length < 5) throw new FlvError("a picture is cut off in its header");
+  if (bytes.length < 5) throw new FlvError("truncated video packet header");
   const body = bytes.subarray(5);
   if (bytes[1] === 0) return configOf(codec, body);
   return bytes[1] === 1 ? picture(codec, frame, bytes.readIntBE(2, 3), body) : OTHER;
@@ -61,7 +61,7 @@ function readExtended(type: number, frame: number, bytes: Buffer): FlvVideo {
   if (codec === undefined) return { kind: "unknown", codec: printableFourCc(found.fourCc) };
   if (found.type === PACKET.sequenceStart) return configOf(codec, found.body);
   if (found.type === PACKET.codedFramesX || !WITH_COMPOSITION.has(codec)) return picture(codec, frame, 0, found.body);
-  if (found.body.length < 3) throw new FlvError("a picture is cut off in its header");
+  if (found.body.length < 3) throw new FlvError("truncated video packet header");
   return picture(codec, frame, found.body.readIntBE(0, 3), found.body.subarray(3));
 }
 

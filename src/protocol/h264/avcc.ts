@@ -32,20 +32,20 @@ function sized(nal: Buffer): Buffer[] {
 
 /** Reads a decoder configuration record. Throws H264Error if the record is truncated. */
 export function readAvcConfig(record: Buffer): AvcConfig {
-  if (record.length < 7 || record[0] !== 1) throw new H264Error("this is no decoder configuration record of version 1");
+  if (record.length < 7 || record[0] !== 1) throw new H264Error("not a version 1 decoder configuration record");
   let at = 5;
   const take = (count: number): Buffer[] => {
     const nals: Buffer[] = [];
     for (let i = 0; i < count; i++) {
       const end = at + 2 + (at + 2 <= record.length ? record.readUInt16BE(at) : Infinity);
-      if (end > record.length) throw new H264Error("a decoder configuration record is cut off");
+      if (end > record.length) throw new H264Error("truncated decoder configuration record");
       nals.push(record.subarray(at + 2, end));
       at = end;
     }
     return nals;
   };
   const sps = take(record[at++]! & 31);
-  if (at >= record.length) throw new H264Error("a decoder configuration record is cut off");
+  if (at >= record.length) throw new H264Error("truncated decoder configuration record");
   const pps = take(record[at++]!);
   return { sps, pps, lengthSize: (record[4]! & 3) + 1 };
 }

@@ -17,7 +17,7 @@ export function createBitReader(bytes: Buffer): BitReader {
   let at = 0;
 
   function bits(count: number): number {
-    if (at + count > bytes.length * 8) throw new H264Error("a parameter set is cut off");
+    if (at + count > bytes.length * 8) throw new H264Error("truncated parameter set");
     let value = 0;
     for (let i = 0; i < count; i++, at++) value = value * 2 + ((bytes[at >> 3]! >> (7 - (at & 7))) & 1);
     return value;

@@ -27,7 +27,7 @@ const EXTENDED_SHAPE = 255;
 
 /** Reads a sequence parameter set; `nal` includes its header octet. Throws H264Error. */
 export function readSps(nal: Buffer): Sps {
-  if ((nal[0]! & 31) !== 7) throw new H264Error("this is no sequence parameter set");
+  if ((nal[0]! & 31) !== 7) throw new H264Error("not a sequence parameter set");
   const bits = createBitReader(removeEmulationPrevention(nal.subarray(1)));
   const [profile, compatibility, level] = [bits.bits(8), bits.bits(8), bits.bits(8)];
   bits.ue();
@@ -47,7 +47,7 @@ export function readSps(nal: Buffer): Sps {
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = units * 16 * rows - (top + bottom) * (chroma === 1 ? 2 : 1) * rows;
   if (width < 1 || height < 1 || width > MAX_DIMENSION || height > MAX_DIMENSION)
-    throw new H264Error(`pictures of ${width} by ${height} pixels`);
+    throw new H264Error(`unsupported frame size: ${width}x${height}`);
   return {
     profile,
     compatibility,
@@ -60,7 +60,7 @@ export function readSps(nal: Buffer): Sps {
 
 function readChroma(bits: BitReader): number {
   const chroma = bits.ue();
-  if (chroma > 3) throw new H264Error(`chroma_format_idc is ${chroma}`);
+  if (chroma > 3) throw new H264Error(`invalid chroma_format_idc: ${chroma}`);
   const separate = chroma === 3 && bits.flag();
   bits.ue();
   bits.ue();
@@ -85,7 +85,7 @@ function skipPictureOrder(bits: BitReader): void {
   bits.se();
   bits.se();
   const cycle = bits.ue();
-  if (cycle > MAX_CYCLE) throw new H264Error("its cycle of reference frames is too long");
+  if (cycle > MAX_CYCLE) throw new H264Error(`num_ref_frames_in_pic_order_cnt_cycle is too large: ${cycle}`);
   for (let i = 0; i < cycle; i++) bits.se();
 }
 

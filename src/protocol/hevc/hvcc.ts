@@ -47,7 +47,7 @@ export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], 
 export function readHevcConfig(record: Buffer): Buffer[] {
   const sets: Buffer[] = [];
   const need = (end: number) => {
-    if (end > record.length) throw new H264Error("a decoder configuration record is cut off");
+    if (end > record.length) throw new H264Error("truncated decoder configuration record");
   };
   need(FIXED);
   let at = FIXED;

@@ -22,8 +22,7 @@ const BEFORE = 3;
 
 /** Reads a sequence parameter set; `nal` includes its header. Throws H264Error. */
 export function readHevcSps(nal: Buffer): HevcSps {
-  if (nal.length < 2 || hevcNalType(nal) !== HEVC_NAL.sps)
-    throw new H264Error("this is no sequence parameter set of HEVC");
+  if (nal.length < 2 || hevcNalType(nal) !== HEVC_NAL.sps) throw new H264Error("not an HEVC sequence parameter set");
   const plain = removeEmulationPrevention(nal);
   const bits = createBitReader(plain.subarray(2));
   bits.bits(4);
@@ -33,7 +32,7 @@ export function readHevcSps(nal: Buffer): HevcSps {
   skipSublayers(bits, sublayers);
   bits.ue();
   const chroma = bits.ue();
-  if (chroma > 3) throw new H264Error(`chroma_format_idc is ${chroma}`);
+  if (chroma > 3) throw new H264Error(`invalid chroma_format_idc: ${chroma}`);
   if (chroma === 3) bits.flag();
   const [across, down] = [bits.ue(), bits.ue()];
   const [left, right, top, bottom] = bits.flag() ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
@@ -41,9 +40,10 @@ export function readHevcSps(nal: Buffer): HevcSps {
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = down - (top + bottom) * (chroma === 1 ? 2 : 1);
   if (width < 1 || height < 1 || width > MAX_DIMENSION || height > MAX_DIMENSION)
-    throw new H264Error(`pictures of ${width} by ${height} pixels`);
+    throw new H264Error(`unsupported frame size: ${width}x${height}`);
   const [lumaBits, chromaBits] = [bits.ue() + 8, bits.ue() + 8];
-  if (lumaBits > 16 || chromaBits > 16) throw new H264Error(`samples of ${lumaBits} and ${chromaBits} bits`);
+  if (lumaBits > 16 || chromaBits > 16)
+    throw new H264Error(`unsupported bit depth: luma ${lumaBits}, chroma ${chromaBits}`);
   return {
     profileTierLevel: Buffer.from(plain.subarray(BEFORE, BEFORE + 12)),
     temporalLayers: sublayers + 1,

@@ -203,7 +203,7 @@ async function sevenBit(text: Buffer): Promise<Buffer | string> {
   return Buffer.concat(pieces);
 }
 
-test("encodes only leaves with 8-bit data and leaves all others unchanged", async () => {
+test("encodes only the leaf parts with 8-bit data and keeps all others unchanged", async () => {
   const image = Buffer.from(Array.from({ length: 200 }, (_, at) => (at === 10 || at === 13 ? 65 : at + 56))).toString(
     "latin1",
   );
@@ -276,9 +276,12 @@ test("rejects parts that must not be encoded", async () => {
     [crlf("Content-Type: multipart/mixed; boundary*=us-ascii''b\n\n--b\n\nü\n--b--\n"), /no readable boundary/],
     [
       crlf(`Content-Type: multipart/mixed; x="; boundary=a"; boundary=b\n\n--b\n\nü\n--b--\n`),
-      /no part that its boundary begins/,
+      /contains no part: its boundary does not occur/,
     ],
-    [part("Content-Type: multipart/mixed; boundary=a", "nothing but this: ü"), /no part that its boundary begins/],
+    [
+      part("Content-Type: multipart/mixed; boundary=a", "nothing but this: ü"),
+      /contains no part: its boundary does not occur/,
+    ],
     [crlf(`Content-Type: multipart/mixed; boundary=b\n\n${"--b\n\nü\n".repeat(1001)}--b--\n`), /more than 1000 parts/],
     [crlf(`Content-Type: message/rfc822\n\n${"Content-Type: message/rfc822\n\n".repeat(30)}\nü\n`), /deeper than 20/],
   ];

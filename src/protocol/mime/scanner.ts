@@ -76,7 +76,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   /** Number of open embedded messages. */
   let nested = 0;
   let lineStart = true;
-  /** A pending line end, which is part of the delimiter if one follows. */
+  /** A pending line ending, which is part of the delimiter if one follows. */
   let eol: Uint8Array = NONE;
   let rest: Buffer = NONE;
 

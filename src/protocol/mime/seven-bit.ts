@@ -36,7 +36,7 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
 
   function endPreamble(depth: number) {
     if (preamble?.eightBit === true && depth <= preamble.depth)
-      throw new Unencodable("a multipart of it with 8-bit data has no part that its boundary begins");
+      throw new Unencodable("a multipart with 8-bit data contains no part: its boundary does not occur");
     preamble = undefined;
   }
 

@@ -1,7 +1,7 @@
 /** Streaming encoder with bounded memory. */
 export interface TransferEncoder {
   push(bytes: Uint8Array): Buffer;
-  /** Returns the remaining output, without a line end. */
+  /** Returns the remaining output, without a line ending. */
   end(): Buffer;
 }
 
@@ -93,7 +93,7 @@ export function createQuotedPrintable(): TransferEncoder {
 /** Input bytes per base64 line of 76 characters (RFC 2045 6.8). */
 const BASE64_LINE = 57;
 
-/** Base64 in lines of 76 characters, without a line end after the last line. */
+/** Base64 in lines of 76 characters, without a line ending after the last line. */
 export function createBase64(): TransferEncoder {
   let rest = Buffer.alloc(0);
   let begun = false;

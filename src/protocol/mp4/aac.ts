@@ -27,7 +27,7 @@ const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 1
  */
 export function readAac(description: Buffer): AacDescription | undefined {
   if (description.toString("latin1", 4, 8) !== "mp4a") return undefined;
-  if (description.length < AUDIO_ENTRY) throw new Mp4Error("the sample description mp4a is cut off");
+  if (description.length < AUDIO_ENTRY) throw new Mp4Error("truncated mp4a sample description");
   const more = QUICKTIME_MORE[description.readUInt16BE(16)];
   const esds = more === undefined ? undefined : findConfig(description, AUDIO_ENTRY + more);
   const config = esds && specificConfig(esds.subarray(4));

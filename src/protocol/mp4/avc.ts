@@ -26,7 +26,7 @@ const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
  */
 export function readAvc(description: Buffer): AvcDescription | undefined {
   if (description.toString("latin1", 4, 8) !== "avc1") return undefined;
-  if (description.length < VISUAL_ENTRY) throw new Mp4Error("the sample description avc1 is cut off");
+  if (description.length < VISUAL_ENTRY) throw new Mp4Error("truncated avc1 sample description");
   const inside = boxesIn(description, VISUAL_ENTRY, description.length);
   const avcC = inside.find(({ type }) => type === "avcC");
   if (avcC === undefined || avcC.end - avcC.body < 7)
@@ -49,7 +49,7 @@ function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
     .map(({ start, end }) => description.subarray(start, end));
   const entry = Buffer.concat([description.subarray(0, VISUAL_ENTRY), ...parts]);
   if (entry.length > MAX_KEPT)
-    throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MAX_KEPT} are handled`);
+    throw new Mp4Error(`a sample description has ${entry.length} octets; at most ${MAX_KEPT} are supported`);
   entry.writeUInt32BE(entry.length, 0);
   // 8.5.2: data reference index; written files have only one data reference.
   entry.writeUInt16BE(1, 14);

@@ -16,15 +16,15 @@ const MAX_BOXES = 4096;
 
 /** Reads the box header at `at`; the container ends at `limit`. `end` may exceed the available bytes. */
 export function boxAt(bytes: Buffer, at: number, limit: number): Box {
-  if (at + 8 > limit || at + 8 > bytes.length) throw new Mp4Error("a box is cut off in its header");
+  if (at + 8 > limit || at + 8 > bytes.length) throw new Mp4Error("truncated box header");
   const type = bytes.toString("latin1", at + 4, at + 8);
   const short = bytes.readUInt32BE(at);
   const body = at + (short === 1 ? 16 : 8);
-  if (body > limit || body > bytes.length) throw new Mp4Error(`box ${printable(type)} is cut off in its header`);
+  if (body > limit || body > bytes.length) throw new Mp4Error(`truncated header of box ${printable(type)}`);
   // Size 0 means that the box extends to the end of the container; size 1 means that 64 bits follow the type.
   const size = short === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? limit - at : short;
   if (size < body - at || at + size > limit)
-    throw new Mp4Error(`box ${printable(type)} has a size of ${size} where ${limit - at} octets are left`);
+    throw new Mp4Error(`box ${printable(type)} has the size ${size}, but only ${limit - at} octets remain`);
   return { type, start: at, body, end: at + size };
 }
 
@@ -33,7 +33,7 @@ export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
   const boxes: Box[] = [];
   // Some QuickTime writers end a list of boxes with 32 zero bits.
   for (let at = from; at + 8 <= to;) {
-    if (boxes.length >= MAX_BOXES) throw new Mp4Error(`there are more than ${MAX_BOXES} boxes in one place`);
+    if (boxes.length >= MAX_BOXES) throw new Mp4Error(`a container has more than ${MAX_BOXES} boxes`);
     const box = boxAt(bytes, at, to);
     boxes.push(box);
     at = box.end;
@@ -76,7 +76,7 @@ export function entriesOf(
   const first = at + header + 4;
   if (count * width > box.end - first)
     throw new Mp4Error(
-      `box ${printable(box.type)} announces ${count} entries and has room for ${Math.floor((box.end - first) / width)}`,
+      `box ${printable(box.type)} declares ${count} entries but has room for only ${Math.floor((box.end - first) / width)}`,
     );
   return { version, count, at: first };
 }

@@ -12,7 +12,7 @@ export interface SampleEntry {
 const hex = (octet: number) => octet.toString(16).padStart(2, "0");
 const need = (record: Buffer, least: number, name: string) => {
   if (record.length < least)
-    throw new Mp4Error(`the configuration record ${name} has ${record.length} octets, at least ${least} belong there`);
+    throw new Mp4Error(`the configuration record ${name} has ${record.length} octets; expected at least ${least}`);
 };
 
 /**
@@ -108,7 +108,7 @@ const EXTENSIONS = new Set([5, 29]);
 export function readAacConfig(config: Buffer): AacConfig {
   let at = 0;
   const bits = (count: number) => {
-    if (at + count > config.length * 8) throw new Mp4Error("an AudioSpecificConfig is cut off");
+    if (at + count > config.length * 8) throw new Mp4Error("truncated AudioSpecificConfig");
     let value = 0;
     for (const end = at + count; at < end; at++) value = value * 2 + ((config[at >> 3]! >> (7 - (at & 7))) & 1);
     return value;
@@ -121,7 +121,7 @@ export function readAacConfig(config: Buffer): AacConfig {
     const index = bits(4);
     const sampleRate = index === EXPLICIT_RATE ? bits(24) : RATES[index];
     if (sampleRate === undefined || sampleRate === 0)
-      throw new Mp4Error("an AudioSpecificConfig names no sampling rate");
+      throw new Mp4Error("an AudioSpecificConfig has no sampling frequency");
     return sampleRate;
   };
   const kind = object();
@@ -143,7 +143,7 @@ const descriptor = (tag: number, ...inside: Uint8Array[]) => {
 /** Builds `mp4a` (ISO 14496-14, 5.6). Throws Mp4Error. */
 export function aacEntry(config: Buffer): SampleEntry & AacConfig {
   const read = readAacConfig(config);
-  if (config.length > 1024) throw new Mp4Error(`an AudioSpecificConfig of ${config.length} octets`);
+  if (config.length > 1024) throw new Mp4Error(`an AudioSpecificConfig is too large: ${config.length} octets`);
   // Object type 0x40 is ISO 14496-3 audio; stream type 5 is audio.
   const decoder = descriptor(4, Buffer.from([0x40, 0x15]), zeros(11), descriptor(5, config));
   const esds = box("esds", u32(0), descriptor(3, Buffer.from([0, 1, 0]), decoder, descriptor(6, Buffer.from([2]))));

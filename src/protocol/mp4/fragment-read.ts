@@ -31,7 +31,7 @@ export async function readFragments(read: ReadAt, size: number): Promise<Fragmen
   for (let at = 0; at + 8 <= size;) {
     const box = boxAt(await bytesAt(at, Math.min(16, size - at)), 0, size - at);
     if (box.type === "moof") {
-      if (box.end > MAX_HEADER) throw new Mp4Error(`a fragment's head has ${box.end} octets`);
+      if (box.end > MAX_HEADER) throw new Mp4Error(`the moof box of a fragment is too large: ${box.end} octets`);
       pending = { moof: await bytesAt(at, box.end), at };
     }
     if (box.type === "mdat" && pending !== undefined) {
@@ -50,13 +50,13 @@ export async function readFragments(read: ReadAt, size: number): Promise<Fragmen
 function readFragment(bytes: Buffer, start: number): Fragment {
   const [moof] = boxesIn(bytes, 0, bytes.length);
   const trafs = boxesIn(bytes, moof!.body, moof!.end).filter(({ type }) => type === "traf");
-  if (trafs.length !== 1) throw new Mp4Error(`a fragment has ${trafs.length} tracks where there is to be one`);
+  if (trafs.length !== 1) throw new Mp4Error(`a fragment has ${trafs.length} tracks; expected one`);
   const [traf] = trafs as [Box];
   const defaults = readDefaults(bytes, requireBox(bytes, traf, "tfhd"));
   const runs = boxesIn(bytes, traf.body, traf.end).filter(({ type }) => type === "trun");
   const [run] = runs;
   if (run === undefined || runs.length > 1)
-    throw new Mp4Error(`a fragment has ${runs.length} runs of samples where there is to be one`);
+    throw new Mp4Error(`a fragment has ${runs.length} track runs; expected one`);
   return { time: readTime(bytes, traf), ...readRun(bytes, run, defaults, start) };
 }
 
@@ -69,7 +69,8 @@ interface Defaults {
 /** ISO 14496-12, 8.8.7. Ignores trex: segments written by Reelpost contain these defaults. */
 function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
   const { flags, at } = readFullBox(bytes, tfhd, 4);
-  if ((flags & 1) !== 0) throw new Mp4Error("a fragment's data is addressed from the beginning of a file");
+  if ((flags & 1) !== 0)
+    throw new Mp4Error("a fragment uses absolute data offsets (base-data-offset), which are not supported");
   let place = at + 4 + ((flags & 2) !== 0 ? 4 : 0);
   const next = (flag: number) => {
     if ((flags & flag) === 0) return 0;
@@ -93,8 +94,8 @@ function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): O
   const width = 4 * [0x100, 0x200, 0x400, 0x800].filter((flag) => (flags & flag) !== 0).length;
   let place = at + 4 + ((flags & 1) !== 0 ? 4 : 0) + ((flags & 4) !== 0 ? 4 : 0);
   if (count > MAX_SAMPLES || place + count * width > trun.end)
-    throw new Mp4Error(`a run announces ${count} samples and has no room for them`);
-  if ((flags & 1) === 0) throw new Mp4Error("a run does not say where its data begins");
+    throw new Mp4Error(`a track run declares ${count} samples but has no room for them`);
+  if ((flags & 1) === 0) throw new Mp4Error("a track run has no data offset");
   const firstFlags = (flags & 4) !== 0 ? bytes.readUInt32BE(at + 8) : undefined;
   const next = (flag: number, otherwise: number) =>
     (flags & flag) === 0 ? otherwise : bytes.readUInt32BE((place += 4) - 4);

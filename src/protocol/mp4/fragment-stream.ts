@@ -42,7 +42,7 @@ export function createMp4SegmentReader(maxBytes = MAX_BYTES): Mp4SegmentReader {
     if (chunks.length > 1) chunks = [Buffer.concat(chunks)];
     const [bytes] = chunks as [Buffer];
     const length = bytes.readUInt32BE(seen);
-    if (length < 8) throw new Mp4Error(`the encoder wrote a box of ${length} octets`);
+    if (length < 8) throw new Mp4Error(`the encoder wrote a box of invalid size: ${length} octets`);
     return { type: bytes.toString("latin1", seen + 4, seen + 8), end: seen + length };
   }
 

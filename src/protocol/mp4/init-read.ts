@@ -9,7 +9,8 @@ export async function readInit(init: Buffer): Promise<Omit<TrackHeader, "id">> {
   const {
     tracks: [track, ...more],
   } = readMovie(movie);
-  if (track === undefined || more.length > 0) throw new Mp4Error("an initialisation segment has to have one track");
+  if (track === undefined || more.length > 0)
+    throw new Mp4Error("an initialization segment must have exactly one track");
   const {
     handler,
     timescale,
@@ -17,12 +18,13 @@ export async function readInit(init: Buffer): Promise<Omit<TrackHeader, "id">> {
     edits: [edit],
     descriptions: [description, ...others],
   } = track;
-  if (handler !== "vide" && handler !== "soun") throw new Mp4Error(`an initialisation segment is of ${handler}`);
+  if (handler !== "vide" && handler !== "soun")
+    throw new Mp4Error(`unsupported handler type in an initialization segment: ${handler}`);
   if (description === undefined || others.length > 0)
-    throw new Mp4Error("an initialisation segment has to have one sample description");
+    throw new Mp4Error("an initialization segment must have exactly one sample description");
   const delay = (edit?.mediaTime ?? 0) > 0 ? { delay: edit!.mediaTime } : {};
   if (handler === "soun") return { handler, timescale, language, description, width: 0, height: 0, ...delay };
-  if (description.length < 36) throw new Mp4Error("a sample description is cut off");
+  if (description.length < 36) throw new Mp4Error("truncated sample description");
   // ISO 14496-12, 12.1.3: every visual sample entry has its dimensions at this offset.
   return {
     handler,

@@ -47,21 +47,21 @@ export async function locateMovie(
     if (count >= MAX_TOP_BOXES) {
       // A long fragmented file has thousands of boxes, but the required ones have been found by this point.
       if (fragmented) break;
-      throw new Mp4Error(`the file has more than ${MAX_TOP_BOXES} boxes at its top`);
+      throw new Mp4Error(`the file has more than ${MAX_TOP_BOXES} top-level boxes`);
     }
     const box = topBox(await headerAt(at), at, allowTruncated && movie !== undefined ? Infinity : size);
     if (box.type === "moof") fragmented = true;
     if (box.type === "moov") {
-      if (movie !== undefined) throw new Mp4Error("the file has two indexes");
+      if (movie !== undefined) throw new Mp4Error("the file has more than one moov box");
       if (box.size > maxMovieBytes)
-        throw new Mp4Error(`the index has ${box.size} octets, at most ${maxMovieBytes} are read`);
+        throw new Mp4Error(`the moov box has ${box.size} octets; at most ${maxMovieBytes} are supported`);
       movie = at + box.size <= head.length ? head.subarray(at, at + box.size) : await read(at, box.size);
-      if (movie.length !== box.size) throw new Mp4Error("the index is cut off");
+      if (movie.length !== box.size) throw new Mp4Error("the moov box is truncated");
     }
     if (box.size === 0) break;
     at += box.size;
   }
-  if (movie === undefined) throw new Mp4Error("the file has no index (moov)");
+  if (movie === undefined) throw new Mp4Error("the file has no moov box");
   return { movie, fragmented };
 }
 

@@ -43,11 +43,11 @@ const MAX_EDITS = 1000;
 /** Reads the moov box. Throws Mp4Error. */
 export function readMovie(bytes: Buffer): Movie {
   const [moov] = boxesIn(bytes, 0, bytes.length);
-  if (moov?.type !== "moov") throw new Mp4Error("this is no index (moov)");
+  if (moov?.type !== "moov") throw new Mp4Error("not a moov box");
   const inside = boxesIn(bytes, moov.body, moov.end);
   const tracks = inside.filter(({ type }) => type === "trak");
   if (tracks.length > MAX_TRACKS)
-    throw new Mp4Error(`there are ${tracks.length} tracks, at most ${MAX_TRACKS} are handled`);
+    throw new Mp4Error(`the file has ${tracks.length} tracks; at most ${MAX_TRACKS} are supported`);
   return {
     timescale: readTimes(bytes, requireBox(bytes, moov, "mvhd")).timescale,
     extends: inside.some(({ type }) => type === "mvex"),
@@ -98,7 +98,7 @@ function readEdits(bytes: Buffer, trak: Box): Edit[] {
   const wide = bytes[elst.body] === 1;
   const width = wide ? 20 : 12;
   const { count, at } = entriesOf(bytes, elst, width);
-  if (count > MAX_EDITS) throw new Mp4Error(`a track has ${count} edits, at most ${MAX_EDITS} are handled`);
+  if (count > MAX_EDITS) throw new Mp4Error(`a track has ${count} edits; at most ${MAX_EDITS} are supported`);
   return Array.from({ length: count }, (_, i) => {
     const entry = at + i * width;
     const mediaTime = wide ? Number(bytes.readBigInt64BE(entry + 8)) : bytes.readInt32BE(entry + 4);

@@ -40,7 +40,7 @@ function readSizes(bytes: Buffer, stsz: Box): Pick<SampleTables, "count" | "size
   const { at } = readFullBox(bytes, stsz, 8);
   const all = bytes.readUInt32BE(at);
   const count = bytes.readUInt32BE(at + 4);
-  if (count > MAX_SAMPLES) throw new Mp4Error(`a track has ${count} samples, at most ${MAX_SAMPLES} are handled`);
+  if (count > MAX_SAMPLES) throw new Mp4Error(`a track has ${count} samples; at most ${MAX_SAMPLES} are supported`);
   return { count, sizes: all === 0 ? words(bytes, stsz, 1, 4) : all };
 }
 

@@ -91,7 +91,7 @@ export function iterateSamples(tables: SampleTables, from: SamplePosition = STAR
     walk.duration = durations[durationRun * 2 + 1]!;
     if (shifts !== undefined) {
       while (compositionRemaining <= 0) {
-        if (++shiftRun * 2 >= shifts.length) throw new Mp4Error("samples have no place in time (ctts)");
+        if (++shiftRun * 2 >= shifts.length) throw new Mp4Error("samples have no composition offset (ctts)");
         // The sample count is an unsigned 32-bit number.
         compositionRemaining = shifts[shiftRun * 2]! >>> 0;
       }
@@ -104,10 +104,10 @@ export function iterateSamples(tables: SampleTables, from: SamplePosition = STAR
 
   function nextChunk() {
     chunk++;
-    if (chunk >= chunks.length) throw new Mp4Error("samples lie in no chunk (stco)");
+    if (chunk >= chunks.length) throw new Mp4Error("samples are not assigned to a chunk (stco)");
     // `stsc` describes runs of chunks: entry k applies from its first chunk to the one before entry k + 1.
     while ((chunkRun + 1) * 3 < chunkRuns.length && chunkRuns[(chunkRun + 1) * 3]! <= chunk + 1) chunkRun++;
-    if (chunkRun < 0) throw new Mp4Error("the first chunk has no number of samples (stsc)");
+    if (chunkRun < 0) throw new Mp4Error("the number of samples in the first chunk is missing (stsc)");
     chunkRemaining = chunkRuns[chunkRun * 3 + 1]!;
     walk.offset = chunks[chunk]!;
   }

@@ -18,7 +18,7 @@ test("preserves the order and case of fields; unfolds and trims values", () => {
   ]);
 });
 
-test("reads bare LF line ends like CRLF", () => {
+test("reads bare LF line endings like CRLF", () => {
   assert.deepEqual(fieldsOf("A: 1\nB: 2\n\t3\n"), [
     ["A", "1"],
     ["B", "2\t3"],

@@ -1,7 +1,7 @@
 import { Buffer, isAscii, isUtf8 } from "node:buffer";
 
 /**
- * Parser for the header section of a message (RFC 5322 2.2) that tolerates real-world mail: CRLF or bare LF line ends,
+ * Parser for the header section of a message (RFC 5322 2.2) that tolerates real-world mail: CRLF or bare LF line endings,
  * raw UTF-8 or Latin-1 octets, lines that are not fields. Uses a single pass in linear time.
  */
 export type HeaderField = [name: string, value: string];
@@ -38,7 +38,7 @@ export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMI
   return { ok: true, fields };
 }
 
-/** Yields the start and end of each field in a header block, including its line end and continuation lines. */
+/** Yields the start and end of each field in a header block, including its line ending and continuation lines. */
 export function* fieldRanges(block: Uint8Array): Generator<[start: number, end: number]> {
   for (let at = 0; at < block.length;) {
     const end = endOfField(block, at);
@@ -69,7 +69,7 @@ const LF = 0x0a;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** A field ends at the first line end not followed by white space (RFC 5322 2.2.3). */
+/** A field ends at the first line ending not followed by white space (RFC 5322 2.2.3). */
 function endOfField(bytes: Uint8Array, from: number): number {
   for (let at = from; ;) {
     const lf = bytes.indexOf(LF, at);

@@ -35,7 +35,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
 
   function take(octets: number): number {
     const from = at;
-    if (from + octets > bytes.length) throw new RtmpViolation("a value of AMF 0 is cut off");
+    if (from + octets > bytes.length) throw new RtmpViolation("truncated AMF0 value");
     at += octets;
     return from;
   }
@@ -63,7 +63,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
   }
 
   function value(depth: number): AmfValue {
-    if (depth > DEEPEST) throw new RtmpViolation(`values of AMF 0 are nested more than ${DEEPEST} deep`);
+    if (depth > DEEPEST) throw new RtmpViolation(`AMF0 values are nested more than ${DEEPEST} levels deep`);
     const marker = bytes[take(1)]!;
     switch (marker) {
       case MARKER.number:
@@ -100,7 +100,7 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
         shortText();
         return object(depth);
       default:
-        throw new RtmpViolation(`a value of AMF 0 has the unknown marker ${marker}`);
+        throw new RtmpViolation(`unknown AMF0 type marker ${marker}`);
     }
   }
 

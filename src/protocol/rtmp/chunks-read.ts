@@ -169,7 +169,7 @@ export function createRtmpChunkReader({ maxMessageSize }: { maxMessageSize: numb
       return messages;
     },
     setChunkSize(octets) {
-      if (octets < 1) throw new RtmpViolation("chunks cannot have no octets");
+      if (octets < 1) throw new RtmpViolation(`invalid chunk size: ${octets}`);
       chunkSize = octets;
     },
     abort(chunkStream) {

@@ -42,7 +42,7 @@ export function createHandshake(role: "server" | "client"): Handshake {
       // Always a copy: the input buffer may be reused.
       held = Buffer.concat([held, bytes]);
       if (held.length > 0 && held[0] !== VERSION)
-        throw new RtmpViolation(`it begins with ${held[0]}, and RTMP with ${VERSION}`);
+        throw new RtmpViolation(`unsupported RTMP version ${held[0]}; expected ${VERSION}`);
       // Normally buffers at most up to C2: the peer must not send more before it gets the response, but any additional
       // data is kept.
       const send = !answered && held.length > SIZE ? { send: createResponse(held.subarray(1, 1 + SIZE)) } : {};

@@ -125,6 +125,6 @@ export function createRtmpPeer({ role, maxMessageSize, write }: RtmpPeerOptions)
 }
 
 function number(data: Buffer): number {
-  if (data.length < 4) throw new RtmpViolation("a message of the protocol is cut off");
+  if (data.length < 4) throw new RtmpViolation("truncated protocol control message");
   return data.readUInt32BE(0);
 }

@@ -278,7 +278,7 @@ test("commands, statuses and metadata are read as sent", () => {
 });
 
 test("the first octet determines whether a handshake starts", () => {
-  assert.throws(() => createHandshake("server").push(Buffer.from("GET / HTTP/1.1\r\n")), /begins with 71/);
+  assert.throws(() => createHandshake("server").push(Buffer.from("GET / HTTP/1.1\r\n")), /RTMP version 71/);
   assert.deepEqual(createHandshake("server").push(Buffer.from([3])), {});
 });
 

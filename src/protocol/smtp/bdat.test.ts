@@ -22,13 +22,13 @@ test("the last chunk may be empty, and so may the message", () => {
   assert.equal(empty.messages[0]!.content, "");
 });
 
-test("adds the missing line end to the last line, which DATA would require", () => {
+test("adds the missing line ending to the last line, which DATA would require", () => {
   const { say, messages } = inTransaction();
   say("BDAT 1 LAST\r\nx");
   assert.equal(messages[0]!.content, "x\r\n");
 });
 
-test("detects bare line ends, also across chunks and at the end of the message", () => {
+test("detects bare CR and bare LF, also across chunks and at the end of the message", () => {
   for (const [chunks, stray] of [
     [["a\r", "\nb\r\n"], undefined],
     [["a\nb"], "LF"],
@@ -48,7 +48,7 @@ test("detects bare line ends, also across chunks and at the end of the message",
   }
 });
 
-test("finds the same bare line ends as a search of the whole message", () => {
+test("finds the same bare CR and LF as a search of the whole message", () => {
   const text = fc.stringMatching(/^[\r\na]{0,12}$/);
   fc.assert(
     fc.property(fc.array(text, { maxLength: 5 }), (chunks) => {

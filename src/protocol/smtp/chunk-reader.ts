@@ -7,11 +7,11 @@ export interface ChunkReader {
   begin(octets: number): void;
   /** Reads input for the current chunk. Once the chunk is complete, `rest` is the input after it. */
   push(input: Buffer): { content: Buffer; rest?: Buffer };
-  /** Ends the message. Returns the line end missing from its last line. */
+  /** Ends the message. Returns the line ending missing from its last line. */
   end(): Buffer;
   /** Number of octets missing from the current chunk. */
   readonly missing: number;
-  /** The first bare line end. `end` detects a CR at the end of a message. */
+  /** The first bare CR or LF. `end` detects a CR at the end of a message. */
   readonly stray: "CR" | "LF" | undefined;
 }
 

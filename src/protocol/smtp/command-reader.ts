@@ -1,7 +1,7 @@
 /** Splits the input into command lines. A line ends only in CR LF (RFC 5321 2.3.8). */
 interface CommandReader {
   push(chunk: Buffer): void;
-  /** Returns the next line without its line end; undefined if it is incomplete. */
+  /** Returns the next line without its line ending; undefined if it is incomplete. */
   read(): CommandLine | undefined;
   /** Removes and returns all input not yet consumed as lines. */
   take(): Buffer;
@@ -15,7 +15,7 @@ const CR = 0x0d;
 const LF = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** `maxLength`: maximum number of octets in a line, without the line end. */
+/** `maxLength`: maximum number of octets in a line, without the line ending. */
 export function createCommandReader(maxLength: number): CommandReader {
   let input: Buffer = EMPTY;
   /** Number of octets at the beginning of `input` known to contain no CR or LF. */

@@ -16,7 +16,7 @@ interface ReceivedOptions {
   at: Date;
 }
 
-/** Returns the folded field with its line end. */
+/** Returns the folded field with its line ending. */
 export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }: ReceivedOptions): string {
   const forClause = recipient === undefined ? "" : `\r\n\tfor <${harmless(recipient)}>`;
   const tlsComment = tls === undefined ? "" : `\r\n\t(${tls.split(" ").map(harmless).join(" ")})`;

@@ -228,7 +228,7 @@ test("delays commands from a client that makes errors, then ends the session; an
   assert.equal(say("NOOP\r\n"), "");
 });
 
-test("ends the session of a browser, of a client that does not wait for DATA, and of one that sends overlong lines or bare line ends", () => {
+test("ends the session of a browser, of a client that does not wait for DATA, and of one that sends overlong lines, bare CR or bare LF", () => {
   for (const [octets, reply] of [
     ["GET / HTTP/1.1\r\n", /^421 4\.7\.0 HTTP/],
     ["EHLO x\r\nNOOP\r\n", /^554 5\.5\.0 .*synchronization/],

@@ -66,8 +66,8 @@ const SRS1 = /^SRS1[=+-]([^=]{2,32})=([^=]{1,253})=([=+-].+)$/i;
 export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }: SrsOptions): Srs {
   const ours = domain.toLowerCase();
   if (keys.length === 0 || keys.some((key) => key === ""))
-    throw new TypeError("SRS needs at least one key, and none of them empty");
-  if (signatureLength < 4 || signatureLength > 32) throw new TypeError("an SRS signature has 4 to 32 letters");
+    throw new TypeError("SRS needs at least one key, and no key may be empty");
+  if (signatureLength < 4 || signatureLength > 32) throw new TypeError("an SRS signature must have 4 to 32 characters");
 
   function split(address: string): { local: string; domain: string } | undefined {
     const at = address.lastIndexOf("@");

@@ -107,7 +107,7 @@ const harmlessStyle = (css: string): string =>
   /url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim();
 
 /**
- * Iterates over the lines of a text: if a text consisted only of line ends, a list of them would be many times larger
+ * Iterates over the lines of a text: if a text consisted only of line endings, a list of them would be many times larger
  * than the text.
  */
 interface Lines {

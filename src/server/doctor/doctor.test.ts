@@ -170,7 +170,7 @@ describe("the doctor", () => {
     assert.match(brief([certificateOf("mx.us.net", tls, Date.now() + 100 * 365 * 86_400_000)])[0]!, /^error .*expired/);
   });
 
-  test("sender addresses: are listed in SPF and have matching reverse names", async () => {
+  test("sender addresses: are listed in SPF and have matching reverse DNS", async () => {
     const spf = {
       "_spf.us.net TXT": [
         ["v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ip4:192.0.2.2/32 ip4:198.51.100.0/24 -ip4:192.0.2.9 -all"],
@@ -203,7 +203,7 @@ describe("the doctor", () => {
     );
   });
 
-  test("reports addresses without reverse names", () => {
+  test("reports addresses without reverse DNS", () => {
     assert.equal(reverseName("192.0.2.1"), "1.2.0.192.in-addr.arpa");
     assert.equal(
       reverseName("2001:db8::567:89ab"),

@@ -105,7 +105,7 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
 }
 
 /**
- * Checks that sender addresses are listed in SPF and have reverse names: large receivers reject mail from addresses
+ * Checks that sender addresses are listed in SPF and have reverse DNS: large receivers reject mail from addresses
  * without them.
  */
 export async function sendersOf(include: string, lookups: HostLookups): Promise<Finding[]> {
@@ -159,7 +159,7 @@ async function reverseOf(address: string, lookups: HostLookups): Promise<Finding
       found: "none",
       fix: "Ask the provider of this address to set its reverse DNS to a host name of this server. Gmail and others reject mail without it.",
     };
-  // Anyone can set any reverse name, so the name must resolve back.
+  // Anyone can publish any PTR record, so the name must resolve back.
   for (const name of names)
     if ((await addressesOf(name, lookups)).some((one) => sameAddress(one, address))) return fine(check, name);
   return {

@@ -92,7 +92,7 @@ function createDriver({
 // oxlint-disable-next-line require-yield
 async function* streamQuery(): AsyncIterableIterator<never> {
   throw new Fault(
-    "streaming a query would keep one connection for its whole length: read pages with `limit` and a sort key",
+    "streaming a query would hold a connection for its whole duration: read pages with `limit` and a sort key",
   );
 }
 

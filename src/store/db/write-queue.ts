@@ -49,7 +49,7 @@ export function createWriteQueue(writer: SqliteConnection, { patienceMs = 30_000
   function ask(entry: Waiting, now: boolean) {
     if (closed) return entry.reject(new Fault("the database is closed"));
     if (open && transaction.getStore() === open)
-      return entry.reject(new Fault("a write through `db` inside a transaction would wait for itself: use `tx`"));
+      return entry.reject(new Fault("a write through `db` inside a transaction would deadlock: use `tx`"));
     if (waiting.length >= MAX_WAITING)
       return entry.reject(storeErrors.busy({ reason: `${MAX_WAITING} writes are waiting` }));
     waiting.push(entry);

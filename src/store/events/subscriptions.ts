@@ -54,6 +54,6 @@ export function checkHint(topic: string, id: string): void {
 function checkWord(what: string, word: string, longest: number) {
   if (word.length <= longest && /^[!-~]+$/.test(word)) return;
   throw new Fault(
-    `the ${what} of an event is 1 to ${longest} characters of visible ASCII, not ${JSON.stringify(word.slice(0, 250))}`,
+    `the ${what} of an event must be 1 to ${longest} visible ASCII characters, not ${JSON.stringify(word.slice(0, 250))}`,
   );
 }

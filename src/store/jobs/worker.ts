@@ -97,7 +97,7 @@ export function startWorker(
     let failure: { reason: unknown } | undefined;
     try {
       // The job was claimed at the moment of the stop.
-      if (stopping.signal.aborted) controller.abort(new Error("the worker stops"));
+      if (stopping.signal.aborted) controller.abort(new Error("the job worker is stopping"));
       controller.signal.throwIfAborted();
       await run(
         { id, kind, payload: JSON.parse(payload), attempt },
@@ -161,7 +161,7 @@ export function startWorker(
     wakeSignal.ring();
     await taking;
     await finish(graceMs);
-    for (const { controller } of running) controller.abort(new Error("the worker stops"));
+    for (const { controller } of running) controller.abort(new Error("the job worker is stopping"));
     await finish(ABORT_GRACE_MS);
     over.abort();
     for (const { id } of running)

@@ -109,7 +109,7 @@ function statOf(path: string): Stats | undefined {
 }
 
 function progress(bytesRead: number): number {
-  if (bytesRead === 0) throw new Fault("a file ended before its size");
+  if (bytesRead === 0) throw new Fault("a file is shorter than its recorded size");
   return bytesRead;
 }
 
@@ -133,7 +133,7 @@ function createReader(
       if (wanted <= 0) return void this.push(null);
       read(fd!, Buffer.allocUnsafeSlow(wanted), 0, wanted, position, (err, count, buffer) => {
         if (err) return void this.destroy(err);
-        if (count === 0) return void this.destroy(new Fault("a file ended before its size"));
+        if (count === 0) return void this.destroy(new Fault("a file is shorter than its recorded size"));
         position += count;
         this.push(buffer.subarray(0, count));
       });

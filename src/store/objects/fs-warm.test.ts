@@ -29,10 +29,10 @@ test("reads on this thread until a read hits the disk, then uses the pool for a 
   const later = read(fd, into, 8);
   assert.ok(later instanceof Promise);
   assert.equal(await later, 2);
-  await assert.rejects(async () => read(fd, into, 10), /ended before its size/);
+  await assert.rejects(async () => read(fd, into, 10), /shorter than its recorded size/);
   time += 1001;
   assert.equal(read(fd, into, 0), 4);
-  assert.throws(() => read(fd, into, 10), /ended before its size/);
+  assert.throws(() => read(fd, into, 10), /shorter than its recorded size/);
   takes = 51;
   assert.equal(read(fd, into, 0), 4, "one very slow read is sufficient");
   const last = read(fd, into, 0);

@@ -60,4 +60,4 @@ function some(count: number): number {
   return count;
 }
 
-const ended = () => new Fault("a file ended before its size");
+const ended = () => new Fault("a file is shorter than its recorded size");

@@ -7,7 +7,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM. A sealed value is `v1.<key id>.<nonce, ciphertext and tag in base64url>`. Seals with the first key and
+ * AES-256-GCM. An encrypted value is `v1.<key id>.<nonce, ciphertext and tag in base64url>`. Encrypts with the first key and
  * opens with the key identified in the value: prepend a new key to rotate.
  */
 export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secrets {
@@ -33,9 +33,9 @@ export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secret
         rest.length === 0 &&
         bytes.length >= NONCE_BYTES + TAG_BYTES &&
         bytes.toString("base64url") === encoded;
-      if (!whole || !id) throw fail("it is not a sealed value, or it was cut");
+      if (!whole || !id) throw fail("it is not an encrypted value, or it was truncated");
       const key = byId.get(id);
-      if (!key) throw fail(`it was sealed with key ${id}, which this program does not have`);
+      if (!key) throw fail(`it was encrypted with the key ${id}, which is not configured`);
       const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       });
@@ -45,7 +45,7 @@ export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secret
           "utf8",
         );
       } catch (err) {
-        throw fail("it was changed, or sealed for something else", err);
+        throw fail("it was modified, or encrypted for another context", err);
       }
     },
     derive: (purpose) =>

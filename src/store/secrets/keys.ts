@@ -81,7 +81,7 @@ function create(path: string): Uint8Array[] | undefined {
   }
 }
 
-// If a power failure lost the key, everything sealed with it would be lost, too.
+// If a power failure lost the key, everything encrypted with it would be lost, too.
 function syncFolder(path: string) {
   const fd = openSync(path, "r");
   try {

@@ -1,11 +1,11 @@
-/** Encryption of small values at rest. A sealed value identifies its key, so that keys can be rotated. */
+/** Encryption of small values at rest. An encrypted value identifies its key, so that keys can be rotated. */
 export interface Secrets {
   /**
-   * `context` (for example `script/inbox/API_KEY`) is authenticated: a sealed value opens only under the same context.
+   * `context` (for example `script/inbox/API_KEY`) is authenticated: an encrypted value can be decrypted only with the same context.
    */
   seal(plain: string, context: string): string;
   /**
-   * Throws StoreError cannotOpenSecret if the value was modified or truncated, or was sealed for another context or
+   * Throws StoreError cannotOpenSecret if the value was modified or truncated, or was encrypted for another context or
    * with another key.
    */
   open(sealed: string, context: string): string;

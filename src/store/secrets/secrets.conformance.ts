@@ -8,7 +8,7 @@ import type { Secrets } from "./port.ts";
 export function secretsConformance(create: () => Secrets): void {
   const refused = (err: unknown) => isStoreError(err, "cannotOpenSecret");
 
-  test("a sealed value opens under its context", () => {
+  test("an encrypted value can be decrypted with its context", () => {
     const secrets = create();
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.string(), (plain, context) => {
@@ -19,7 +19,7 @@ export function secretsConformance(create: () => Secrets): void {
     assert.equal(secrets.open(secrets.seal(long, "c"), "c"), long);
   });
 
-  test("sealing a value produces a different result each time, in visible ASCII without spaces", () => {
+  test("encrypting a value produces a different result each time, in visible ASCII without spaces", () => {
     const secrets = create();
     const sealed = new Set(Array.from({ length: 100 }, () => secrets.seal("value", "c")));
     assert.equal(sealed.size, 100);

@@ -41,7 +41,7 @@ export function createCaptions(deps: CaptionsDeps): Captions {
     await objects.put(key, Buffer.from(vtt));
     return key;
   }
-  /** A leftover object is deleted together with its video. */
+  /** An orphaned object is deleted together with its video. */
   async function deleteVtt(key: string | null | undefined) {
     if (key == null) return;
     await objects

@@ -18,7 +18,7 @@ export function audioSegment(model: AudioModel, n: number, frames: readonly Buff
   const { first } = audioFrames(model.segments, n);
   const count = storedFrames(model, n);
   const time = n === 0 ? 0 : first * AUDIO_FRAME + delayOf(model);
-  if (frames.length !== count) throw new Error(`audio segment ${n} got ${frames.length} frames where ${count} belong`);
+  if (frames.length !== count) throw new Error(`audio segment ${n} has ${frames.length} frames; expected ${count}`);
   const samples = frames.map(({ length }) => ({ duration: AUDIO_FRAME, size: length, shift: 0, sync: true }));
   return Buffer.concat([writeFragment({ track: TRACK, sequence: n + 1, time, samples }), ...frames]);
 }

@@ -32,7 +32,7 @@ const PREROLL = 1;
 export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "objects">, run: AudioRun): Promise<void> {
   const { model, source, segments, urgency, signal, awaited, onSegment } = run;
   const path = await objects.file(source.key);
-  if (path === undefined) throw new SourceMissing(`${source.key} is not there`);
+  if (path === undefined) throw new SourceMissing(`the object ${source.key} does not exist`);
   const { first } = audioFrames(model.segments, segments[0]!);
   const last = audioFrames(model.segments, segments.at(-1)!);
   const end = last.first + last.count;
@@ -88,7 +88,7 @@ export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "obje
       }
     },
   });
-  if (waiting.length > 0) throw new SourceMissing(`the source ${source.key} has no sound for segment ${waiting[0]!}`);
+  if (waiting.length > 0) throw new SourceMissing(`the source ${source.key} has no audio for segment ${waiting[0]!}`);
 }
 
 /** Exactly the samples of `count` frames from frame `first`: gaps before, after and inside become silence. */

@@ -60,16 +60,16 @@ export async function videoSegment(
   const [fragment] = fragments;
   const expected = frameCountOf(model, rendition, n);
   if (fragment === undefined || fragments.length > 1)
-    throw new Mp4Error(`segment ${n} came in ${fragments.length} fragments`);
+    throw new Mp4Error(`segment ${n} has ${fragments.length} fragments; expected one`);
   if (fragment.count < expected)
-    throw new FramesMissing(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
+    throw new FramesMissing(`segment ${n} has ${fragment.count} frames; expected ${expected}`);
   if (fragment.count !== expected)
-    throw new Mp4Error(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
+    throw new Mp4Error(`segment ${n} has ${fragment.count} frames; expected ${expected}`);
   const shown = showTimes(fragment);
   const first = Math.min(...shown);
   const places = new Set(shown.map((time) => (time - first) / ticks));
   if (places.size !== expected || Math.max(...places) !== expected - 1)
-    throw new Mp4Error(`the pictures of segment ${n} do not follow each other evenly`);
+    throw new Mp4Error(`the frames of segment ${n} are not evenly spaced`);
   const delay = delayOf(rendition, model);
   const samples = shown.map((time, i): FragmentSample => ({
     duration: ticks,

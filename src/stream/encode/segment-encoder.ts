@@ -119,6 +119,6 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
 }
 
 function modelOf(video: Video): MediaModel {
-  if (video.model === null) throw new VideoDeleted(`${video.uid} has no model`);
+  if (video.model === null) throw new VideoDeleted(`the media model of video ${video.uid} is missing`);
   return video.model;
 }

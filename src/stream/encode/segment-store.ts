@@ -66,7 +66,7 @@ export function createSegmentStore({ objects, log, videoExists, onStored }: Segm
           { video: uid, rendition },
           "stream: initialization segment differs from the stored one; was ffmpeg replaced during encoding?",
         );
-        throw new InitMismatch(`the initialisation segment of ${rendition} differs from the one that is kept`);
+        throw new InitMismatch(`the initialization segment of ${rendition} differs from the stored one`);
       }
       await objects.put(key, bytes);
       // Checked after the write: a deletion removes the row first, then the objects.

@@ -77,7 +77,7 @@ export async function runVideo(parts: RunDeps, run: VideoRun): Promise<void> {
     if (from === 0) break;
     parts.log.debug({ source: run.model.source.key, first, preroll }, "stream: frames missing, seeking further back");
   }
-  throw new SourceMissing(`the source ${run.model.source.key} has no pictures for segment ${first}`);
+  throw new SourceMissing(`the source ${run.model.source.key} has no video frames for segment ${first}`);
 }
 
 /**
@@ -196,7 +196,7 @@ function createOutputHandler(
 
 async function needFile(objects: ObjectStore, key: string): Promise<string> {
   const path = await objects.file(key);
-  if (path === undefined) throw new SourceMissing(`${key} is not there`);
+  if (path === undefined) throw new SourceMissing(`the object ${key} does not exist`);
   return path;
 }
 

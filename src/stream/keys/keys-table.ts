@@ -13,7 +13,7 @@ export interface KeyRow {
   public_key: string;
   /** The account id, for the account's default signing key; at most one per account. */
   own_of: string | null;
-  /** PKCS#8, PEM, sealed; only for the default key. */
+  /** PKCS#8, PEM, encrypted; only for the default key. */
   sealed: string | null;
 }
 

@@ -93,9 +93,9 @@ test("without the program every run reports what to install", async (t) => {
   await assert.rejects(openTools(t, { ffmpeg: broken, ffprobe: broken, sandbox: "prlimit" }).ready(), missing);
 });
 
-describe("confined by prlimit", needsPrograms("prlimit"), () => {
+describe("a tool confined by prlimit", needsPrograms("prlimit"), () => {
   // The rest of this test is in test/faults/stream-ffmpeg.test.ts.
-  test("may be replaced: runs fail with a clear error while it is missing, and succeed once it is available again", async (t) => {
+  test("fails with a clear error while its file is missing, and runs again once the file is available", async (t) => {
     const { ffmpeg, programs } = await openWithLinkedFfmpeg(t);
     const run = {
       args: ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30:duration=0.1", "-f", "null", "-"],

@@ -118,7 +118,11 @@ export function exitError(
   if (signal === "SIGXFSZ" || code === FILE_TOO_LARGE || /File too large/.test(stderr))
     return new MediaRunError("output", `${name} exceeded its file size limit`, stderr);
   if (NOT_RUN.includes(code ?? 0) || NOT_RUN_INSIDE.test(stderr))
-    return new MediaRunError("missing", `${name} could not start: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
+    return new MediaRunError(
+      "missing",
+      `${name} could not start: ${lastLine(stderr) || `exited with code ${code}`}`,
+      stderr,
+    );
   if (code === null || code === KILLED)
     return new MediaRunError(
       "killed",
@@ -127,7 +131,7 @@ export function exitError(
     );
   if (/Cannot allocate memory|std::bad_alloc|malloc of size/.test(stderr))
     return new MediaRunError("memory", `${name} exceeded its memory limit`, stderr);
-  return new MediaRunError("failed", `${name}: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
+  return new MediaRunError("failed", `${name}: ${lastLine(stderr) || `exited with code ${code}`}`, stderr);
 }
 
 const lastLine = (text: string) => text.trim().split("\n").at(-1)!;

@@ -51,7 +51,7 @@ const SHORT_VIDEO_SECONDS = 90;
 export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeDeps): Probe {
   async function look(key: string, options: ProbeRunOptions): Promise<ScannedFile> {
     const [source, path] = await Promise.all([objects.open(key), objects.file(key)]);
-    if (source === undefined || path === undefined) throw new Fault(`the object ${key} is to be probed and not there`);
+    if (source === undefined || path === undefined) throw new Fault(`cannot probe ${key}: the object does not exist`);
     if (source.size === 0) throw nonVideo("It is empty.");
     const description = await describeFile(tools, path, options);
     const tracks = chooseTracks(description);
@@ -70,7 +70,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
     mode: "copy" | "encode",
   ): Promise<ScannedFile> {
     const path = await objects.file(looked.key);
-    if (path === undefined) throw new Fault(`the object ${looked.key} has gone while it was probed`);
+    if (path === undefined) throw new Fault(`the object ${looked.key} was deleted while it was being probed`);
     const key = await createMezzanine(
       { tools, objects, folder },
       video.uid,
@@ -90,7 +90,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
 
   return {
     async probe(video, { signal } = {}) {
-      if (video.sourceKey === null) throw new Fault(`video ${video.uid} is to be probed before it is uploaded`);
+      if (video.sourceKey === null) throw new Fault(`cannot probe video ${video.uid}: it has not been uploaded`);
       const options: ProbeRunOptions = { urgency: "soon", ...(signal && { signal }) };
       const uploaded = await look(video.sourceKey, options);
       const looked = needsMezzanine(uploaded.description)

@@ -174,10 +174,13 @@ export function createProcessing({
         if (verdict.kind === "again") {
           failures.set(job.id, count);
           if (failures.size > MAX_FAILURES) failures.delete(failures.keys().next().value!);
-          log.warn({ err, video: uid, attempt: job.attempt }, `stream: ${what} failed, will retry`);
+          log.warn({ err, video: uid, attempt: job.attempt }, `stream: failed to ${what}, will retry`);
           throw err;
         }
-        log.warn({ err, video: uid, code: verdict.code }, `stream: ${what} failed permanently; video set to error`);
+        log.warn(
+          { err, video: uid, code: verdict.code },
+          `stream: failed to ${what}, will not retry; video set to error`,
+        );
         await videos.failed(uid, verdict.code, verdict.text);
       }
     };
@@ -188,9 +191,13 @@ export function createProcessing({
         jobs.work(
           PROCESS_JOB,
           { concurrency: maxConcurrentProbes, leaseMs, backoff },
-          handler("the beginning of a video", processUpload),
+          handler("process a new video", processUpload),
         ),
-        jobs.work(CHUNK_JOB, { concurrency: encoderSlots, leaseMs, backoff }, handler("a part of a video", fillChunk)),
+        jobs.work(
+          CHUNK_JOB,
+          { concurrency: encoderSlots, leaseMs, backoff },
+          handler("encode a chunk of a video", fillChunk),
+        ),
       );
     },
     close: async () => void (await Promise.all(workers.map((worker) => worker.stop({ graceMs: GRACE_MS })))),

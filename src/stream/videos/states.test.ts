@@ -14,7 +14,7 @@ import {
 import type { Video, VideoState } from "./video.ts";
 import { testModel, testVideo } from "./videos.testing.ts";
 
-/** Allowed state transitions according to the contract. */
+/** Allowed state transitions of the API. */
 const FOLLOWS: Record<VideoState, VideoState[]> = {
   pendingupload: ["queued", "error"],
   downloading: ["queued", "error"],

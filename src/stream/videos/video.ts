@@ -28,7 +28,7 @@ export function metaString(meta: VideoMeta, key: string): string | undefined {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A video as used in the domain. Times are epoch milliseconds; unknown numbers are -1, as in the contract. */
+/** A video. Times are in epoch milliseconds; unknown numbers are -1, as in the API. */
 export interface Video {
   /** 32 hex digits. */
   uid: string;

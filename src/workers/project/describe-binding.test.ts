@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { describeBinding } from "./describe-binding.ts";
 
-describe("a binding in words", () => {
+describe("the description of a binding", () => {
   test("never contains the value of a secret", () => {
     for (const place of ["dev", "platform"] as const)
       assert.deepEqual(describeBinding({ type: "secret_text", name: "KEY", text: "s3cret" }, place), {

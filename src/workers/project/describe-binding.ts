@@ -8,7 +8,7 @@ export type ShownBinding = Binding | { type: string; name: string };
 type Place = "dev" | "platform";
 
 /**
- * A binding in words, for a table: its type, and its value or the resource it refers to, never a secret. `value` is
+ * The description of a binding, for a table: its type, and its value or the resource it refers to, never a secret. `value` is
  * empty if there is nothing to add to the type, or if the type is unknown.
  */
 export function describeBinding(binding: ShownBinding, place: Place): { type: string; value: string } {

@@ -33,7 +33,7 @@ interface PublicBuckets {
 /** The managed host of a bucket. */
 export const managedHost = (bucketId: string, domain: string): string => `pub-${bucketId}.${domain}`;
 
-/** Serves the objects of public buckets without authentication: only reads of single objects, no lists. */
+/** Serves the objects of public buckets without authentication: objects only, no lists. */
 export function createPublicBuckets({
   buckets,
   settings,

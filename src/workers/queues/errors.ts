@@ -104,7 +104,7 @@ export const queueErrors = defineErrors("queues", {
   purgeUnconfirmed: {
     code: 11014,
     http: 400,
-    message: "A purge deletes all messages in the queue.",
-    fix: "Confirm with delete_messages_permanently: true.",
+    message: "The purge is not confirmed: it would delete all messages in the queue.",
+    fix: "Set delete_messages_permanently to true.",
   },
 });

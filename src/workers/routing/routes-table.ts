@@ -129,7 +129,9 @@ export function createRoutesTable(db: Db) {
 class LimitReached extends Error {
   readonly limit: "zone full" | "server full";
   constructor(limit: "zone full" | "server full") {
-    super(limit);
+    super(
+      limit === "zone full" ? "the zone has reached its limit of routes" : "the server has reached its limit of routes",
+    );
     this.limit = limit;
   }
 }

@@ -69,7 +69,7 @@ export function createDispatchClient({
     read: (answer: RawAnswer) => Read,
   ): Promise<Read | undefined> {
     const posted = client.post(headers, body);
-    const tooLate = new Error("too late");
+    const tooLate = new Error("the wall time limit has passed");
     const timer = setTimeout(() => posted.abandon(tooLate), wallMs);
     try {
       return read(await posted.answer);

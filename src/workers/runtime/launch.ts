@@ -149,7 +149,7 @@ function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
     listening,
     exited.then((exit) => {
       throw new Error(
-        exit.stderr.replace(OWN_NOTICE, "").trim() || `workerd ended with ${exit.signal ?? `status ${exit.code}`}`,
+        exit.stderr.replace(OWN_NOTICE, "").trim() || `workerd exited with ${exit.signal ?? `status ${exit.code}`}`,
       );
     }),
   ]);

@@ -12,7 +12,7 @@ import { createRunFolders } from "./run-folders.ts";
 const deadPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 describe("run folders", () => {
-  it("sweep the leftovers of a dead server, and nothing else", (t) => {
+  it("are deleted if their server is dead, and nothing else", (t) => {
     const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));
     t.after(() => rmSync(root, { recursive: true }));
     const [dead, alive, other] = [`reelpost-run-${deadPid()}-a`, `reelpost-run-${process.pid}-b`, "something"].map(
@@ -46,7 +46,7 @@ describe("run folders", () => {
   });
 
   it(
-    "keep the leftovers of another user",
+    "are kept if they belong to another user",
     { skip: process.getuid?.() !== 0 && "needs root, to become somebody else" },
     (t) => {
       const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));

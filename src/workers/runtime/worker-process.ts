@@ -443,5 +443,5 @@ const withoutAiBindings = (script: WorkerScript): WorkerScript => ({
 function causeFromExit(stderr: string, how: string): InvocationOutcome {
   if (/out of memory|heap limit/i.test(stderr))
     return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };
-  return { outcome: "exception", exception: { name: "Error", message: `the worker's process ended with ${how}` } };
+  return { outcome: "exception", exception: { name: "Error", message: `the worker's process exited with ${how}` } };
 }

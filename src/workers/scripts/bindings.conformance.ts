@@ -60,7 +60,7 @@ export function bindingsConformance(engine: TestEngine): void {
       );
     });
 
-    test("secrets are sealed, opened only for the runtime, and carried over on request", async (t) => {
+    test("secrets are encrypted, decrypted only for the runtime, and carried over on request", async (t) => {
       const fixture = await start(engine, t);
       const { scripts, db } = fixture;
       const { version } = await scripts.upload(

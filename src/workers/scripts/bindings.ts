@@ -5,7 +5,7 @@ import type { UploadLimits } from "./limits.ts";
 import type { BindingTargets, InheritedBinding, Upload } from "./port.ts";
 import type { Binding } from "./script.ts";
 
-/** A sealed secret can only be opened for its script and name. */
+/** An encrypted secret can only be decrypted for its script and name. */
 const contextOf = (scriptId: string, name: string) => `script/${scriptId}/${name}`;
 
 export const sealBinding = (binding: Binding, scriptId: string, secrets: Secrets): Binding =>
@@ -23,7 +23,7 @@ export const withoutSecrets = (bindings: Binding[]): Binding[] =>
 
 export interface BindingSources {
   scriptId: string;
-  /** Bindings of the newest version, sealed. */
+  /** Bindings of the newest version, with encrypted secrets. */
   base: Binding[];
   /** Bindings of another version of the same script; undefined if the script has no version with that id. */
   ofVersion(id: string): Promise<Binding[] | undefined>;
@@ -33,7 +33,7 @@ export interface BindingSources {
 
 type Given = Pick<Upload, "bindings" | "keepBindings" | "inheritStrictly">;
 
-/** The bindings of a new version, sealed: those of the request, then those carried over from the newest version. */
+/** The bindings of a new version, with encrypted secrets: those of the request, then those carried over from the newest version. */
 export async function resolveBindings(
   { bindings, keepBindings, inheritStrictly }: Given,
   sources: BindingSources,
@@ -53,7 +53,7 @@ export async function resolveBindings(
     if (found !== undefined) sent.push(found);
   }
   const named = new Set(bindings.map(({ name }) => name));
-  // Copied in sealed form: a secret that can no longer be opened must not prevent setting a new one.
+  // Copied in encrypted form: a secret that can no longer be decrypted must not prevent setting a new one.
   const kept = base.filter(({ name, type }) => keepBindings.includes(type) && !named.has(name));
   const all = [...sent, ...kept];
   checkBindings(all, limits);

@@ -60,7 +60,8 @@ export async function readModules(records: readonly ModuleRecord[], objects: Obj
     for (let i = next++; i < records.length; i = next++) {
       const { name, kind, contentType, objectKey } = records[i]!;
       const object = await objects.open(objectKey);
-      if (object === undefined) throw new Error(`the module ${name} has lost its object ${objectKey}`);
+      if (object === undefined)
+        throw new Error(`the object ${objectKey} of the module ${name} is missing from the object store`);
       const bytes = await object.bytes();
       modules[i] = (
         kind === "wasm" || kind === "data"

@@ -39,7 +39,7 @@ export interface ScriptsTables {
     etag: string;
     format: string;
     main: string;
-    /** JSON; the texts of secrets are sealed. */
+    /** JSON; the values of secrets are encrypted. */
     bindings: string;
     /** JSON. */
     handlers: string;

@@ -3,7 +3,7 @@ import type { UploadedModule, Version } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 import type { Tables } from "./scripts-table.ts";
 
-/** A version as stored: the texts of its secrets are sealed, and its script name is stored elsewhere. */
+/** A version as stored: the values of its secrets are encrypted, and its script name is stored elsewhere. */
 export interface VersionRecord extends Omit<Version, "script" | "createdAt"> {
   createdAt: number;
 }

@@ -213,7 +213,7 @@ describe("an authoritative answer", () => {
   test("looks up an external target once, or explains a SERVFAIL", async () => {
     const without = await ask("outside.example", "A", { payload: 1232 });
     assert.equal(without.rcode, "SERVFAIL");
-    assert.match(without.bytes.toString("latin1"), /leads to cdn\.example\.net, which this server does not serve/);
+    assert.match(without.bytes.toString("latin1"), /points to cdn\.example\.net, which this server does not serve/);
     const queries: string[] = [];
     const respond = responder(async (host, type) => {
       queries.push(`${host} ${type}`);

@@ -32,7 +32,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
   ): Promise<DnsReply> {
     if (cache === undefined)
       return cannot(
-        `The CNAME at ${name} leads to ${host}, which this server does not serve, and no resolver is configured.`,
+        `The CNAME at ${name} points to ${host}, which this server does not serve, and no resolver is configured.`,
       );
     try {
       const { addresses, ttl } = await cache(host, type);
@@ -44,7 +44,7 @@ export function createFlatten({ zones, clock, lookUp }: FlattenDeps): Flatten {
         flatten: false,
       });
     } catch {
-      return cannot(`${host}, where the CNAME at ${name} leads to, could not be looked up.`);
+      return cannot(`Looking up ${host}, the target of the CNAME at ${name}, failed.`);
     }
   }
 

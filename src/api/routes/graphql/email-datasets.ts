@@ -170,7 +170,7 @@ function readOrder(given: unknown): { name: string; descending: boolean }[] {
 function columnOf(columns: Kind["columns"], name: string, what: string): EmailColumn {
   const column = columns.get(name);
   if (column === undefined)
-    throw new QueryError(`unknown ${what} "${name}": available are ${[...columns.keys()].join(", ")}`);
+    throw new QueryError(`unknown ${what} "${name}"; available: ${[...columns.keys()].join(", ")}`);
   return column;
 }
 

@@ -11,7 +11,7 @@ onEveryDatabase((engine) => {
       const zone = (inner: string) =>
         `query ($zoneTag: string!, $start: Time) { viewer { zones(filter: {zoneTag: $zoneTag}) { ${inner} } } }`;
       const cases: [query: string, why: RegExp][] = [
-        [zone("emailRoutingAdaptive(limit: 5) { subjekt }"), /unknown field "subjekt": available are datetime, /],
+        [zone("emailRoutingAdaptive(limit: 5) { subjekt }"), /unknown field "subjekt"; available: datetime, /],
         [zone("emailRoutingAdaptive(limit: 5) { subject { length } }"), /subject is a scalar/],
         [zone("emailRoutingAdaptive(limit: 5)"), /emailRoutingAdaptive needs fields/],
         [zone("emailRoutingAdaptive(limit: 10001) { subject }"), /limit must be a whole number from 1 to 10000/],

@@ -16,7 +16,7 @@ export const requestedFields = {
 
 type Given = z.output<z.ZodObject<typeof requestedFields>>;
 
-/** Converts a request to the domain's terms; a header may specify the creator. */
+/** Converts the body of a request to the fields of a new video; a header may specify the creator. */
 export function requestedVideo(
   { allowedOrigins, creator, meta, requireSignedURLs, scheduledDeletion, thumbnailTimestampPct, watermark }: Given,
   {

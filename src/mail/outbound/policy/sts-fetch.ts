@@ -107,7 +107,8 @@ function lookupBy(resolver: StsFetchOptions["resolver"], mayConnect: (address: s
     if (addresses.length === 0)
       throw each.find((one) => one.status === "rejected")?.reason ?? new Error(`${host} has no address`);
     const usable = addresses.filter(mayConnect);
-    if (usable.length === 0) throw new Error(`${host} leads to ${addresses[0]}, where nothing may be fetched from`);
+    if (usable.length === 0)
+      throw new Error(`${host} resolves to ${addresses[0]}: connections to this address are not allowed`);
     const found = usable.map((address) => ({ address, family: isIP(address) }));
     return all ? [null, found] : [null, found[0]!.address, found[0]!.family];
   }

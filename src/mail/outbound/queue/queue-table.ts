@@ -139,7 +139,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
       }),
 
     /**
-     * Outbound messages created for inbound ones. Not indexed: used only for the few messages left over after a crash.
+     * Outbound messages created for inbound ones. Not indexed: used only for the few messages that remain after a crash.
      */
     async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
       if (inbound.length === 0) return [];

@@ -241,7 +241,7 @@ export function startRunner(parts: RunnerDeps): Runner {
     ring();
     await running;
     await finish(graceMs);
-    over.abort(new Error("the queue runner stops"));
+    over.abort(new Error("the queue runner is stopping"));
     await finish(LEAVE_BEHIND_MS);
     if (lanes.size > 0)
       log.warn(

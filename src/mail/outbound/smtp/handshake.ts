@@ -38,7 +38,7 @@ export async function handshake(options: HandshakeOptions): Promise<Extensions> 
   channel.setSilence(timeouts.greetingMs);
   if (implicitTls) await startTls(options);
   const greeting = await channel.reply();
-  if (!isPositive(greeting)) throw refused("the greeting was negative", greeting);
+  if (!isPositive(greeting)) throw refused("the server refused the session in its greeting", greeting);
   channel.setSilence(timeouts.commandMs);
   let extensions = await hello(options);
   if (!implicitTls && level !== "none" && (level !== "opportunistic" || extensions.keywords.has("STARTTLS"))) {

@@ -69,7 +69,7 @@ function createInputs() {
       byKey.set(to, input);
       changed(input.uid);
     },
-    /** Drops change notifications until the connection is restored: then any input may have changed. */
+    /** Drops change notifications until the connection is restored, after which any input may have changed. */
     loseEvents() {
       received = false;
       return () => {

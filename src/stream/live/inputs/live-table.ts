@@ -19,7 +19,7 @@ export interface InputRow {
   settings: string;
   publish_hash: string;
   playback_hash: string;
-  /** JSON of LiveKeys, sealed. */
+  /** JSON of LiveKeys, encrypted. */
   keys: string;
   created_at: number;
   modified_at: number;
@@ -51,7 +51,7 @@ export interface HistoryRow {
 export interface OutputRow {
   uid: string;
   input_uid: string;
-  /** JSON of URL and key, sealed: SRT URLs contain passphrases. */
+  /** JSON of URL and key, encrypted: SRT URLs contain passphrases. */
   target: string;
   enabled: 0 | 1;
   created_at: number;

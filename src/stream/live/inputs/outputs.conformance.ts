@@ -9,7 +9,7 @@ const UNKNOWN_UID = "f".repeat(32);
 const TARGET = { url: "rtmps://live.example.com:443/app", streamKey: "sesame", enabled: true };
 
 export function liveOutputsConformance(engine: TestEngine): void {
-  test("outputs are stored sealed, can be disabled, send change notifications, and are limited to fifty", async (t) => {
+  test("outputs are stored encrypted, can be disabled, send change notifications, and are limited to fifty", async (t) => {
     const { inputs, outputs, clock, turn, db } = await openLiveInputs(t, engine);
     const {
       input: { uid },

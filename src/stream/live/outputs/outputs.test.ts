@@ -297,7 +297,10 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     outputs.add("one", `rtmp://127.0.0.1:${server.port}/app`, "a secret key");
     await publish(1);
     await until("the output is rejected", () => outputs.last("one")?.state === "error");
-    assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 refused it \(NetStream\.Publish\.BadName: .*not \(key\)/);
+    assert.match(
+      outputs.last("one")!.reason!,
+      /^127\.0\.0\.1 rejected the stream \(NetStream\.Publish\.BadName: .*not \(key\)/,
+    );
   });
 
   test("never to a server that speaks a different protocol", async (t) => {

@@ -110,7 +110,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
       .replaceAll(target.key, "(key)")
       .replace(/[^\P{C}]/gu, " ")
       .slice(0, 300);
-    return new OutputError(`${target.host} refused it${words === "" ? "" : ` (${words})`}`);
+    return new OutputError(`${target.host} rejected the stream${words === "" ? "" : ` (${words})`}`);
   }
 
   function onCommand(given: RtmpCommand) {

@@ -94,7 +94,7 @@ async function pushRun(
   });
   try {
     await media.done;
-    if (!again && !session.signal.aborted) throw new OutputError(`${target.host} ended it`);
+    if (!again && !session.signal.aborted) throw new OutputError(`${target.host} ended the stream`);
     return again && !session.signal.aborted;
   } catch (err) {
     if (failed !== undefined) throw failed;

@@ -108,7 +108,7 @@ test("a steady broadcast has segments of two seconds and parts of eight frames, 
   );
 });
 
-test("a reconnected publisher continues the numbers, with a discontinuity and another init segment", () => {
+test("a reconnected publisher continues the media sequence numbers, with a discontinuity and a new init segment", () => {
   const { broadcast, cuts, playlist } = world();
   for (const number of [1, 2]) {
     const sink = broadcast.run(runOf(number, { renditions: number === 1 ? [SOURCE, SMALL, SOUND] : [SOURCE, SOUND] }));

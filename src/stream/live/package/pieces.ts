@@ -109,7 +109,7 @@ function inMemory(bytes: readonly Buffer[]): Sendable | undefined {
     size: memory.length,
     memory,
     read: () => {
-      throw new Error("it is in memory");
+      throw new Error("the segment is held in memory and has no file: send `memory`");
     },
   };
 }

@@ -26,7 +26,8 @@ type Suffix = string;
 const WINDOW_SECONDS = 30;
 const MIN_SEGMENTS = 6;
 /**
- * Multiples of the target duration: rfc8216bis 4.4.3.8 requires at least six, and parts are useful for three (6.2.2).
+ * In target durations. A skip boundary must be at least six (rfc8216bis 4.4.3.8), and parts are listed for the last
+ * three (6.2.2).
  */
 const SKIP_FACTOR = 6;
 const PARTS_FACTOR = 3;

@@ -176,4 +176,5 @@ export function createRecording(parts: RecordingDeps): Recording {
   }
 }
 
-const tooSlow = (octets: number) => new Error(`${octets} octets of a broadcast wait to be cut or written`);
+const tooSlow = (octets: number) =>
+  new Error(`too much data of a broadcast is waiting to be segmented or written: ${octets} octets`);

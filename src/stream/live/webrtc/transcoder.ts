@@ -174,7 +174,7 @@ function output(kind: MediaPacket["kind"], index: number): string[] {
           "-enc_time_base",
           "1/90000",
         ]
-      : // Fills gaps with silence, so that times can be derived by counting. The flags enable the resampler from the start: one inserted when drift is noticed loses its time.
+      : // Fills gaps with silence, so that timestamps follow from the number of samples. The flags enable the resampler from the start: one inserted later, when ffmpeg detects drift, starts at timestamp zero.
         [
           "-af",
           `aresample=${OPUS_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res`,

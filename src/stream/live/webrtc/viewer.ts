@@ -188,7 +188,7 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
   const ticks = (us: number) => Math.round((us * rate) / 1_000_000);
 
   /**
-   * Audio decoders treat a step that differs from the previous packet's duration as a loss, so reports convey small
+   * Audio decoders treat a timestamp increment that differs from the previous packet's duration as packet loss, so sender reports convey small
    * shifts.
    */
   function timestampOf(payload: Buffer, us: number): number {

@@ -48,7 +48,9 @@ export function openConnection(path: string, limits: D1Limits): DatabaseConnecti
       )
       .get()!;
     if (mode.journal !== "wal" || mode.synchronous !== 2)
-      throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
+      throw new Error(
+        `writes to ${path} would not be durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`,
+      );
     const authorizer = createAuthorizer();
     db.setAuthorizer(authorizer.authorize);
     return {

@@ -66,7 +66,7 @@ export function startHostProcess({
       resolve();
     };
     child.once("error", (error) => finish(error.message));
-    child.once("close", (code, signal) => finish(`the database process ended with ${signal ?? `code ${code}`}`));
+    child.once("close", (code, signal) => finish(`the database process exited with ${signal ?? `code ${code}`}`));
   });
 
   const kill = () => {

@@ -80,7 +80,8 @@ export const kvErrors = defineErrors("kv", {
   badTitle: {
     code: 10001,
     http: 400,
-    message: "Use 1 to {limit} characters without control characters.",
+    message: "The namespace title is invalid.",
+    fix: "Use 1 to {limit} characters, and no control characters.",
   },
   tooManyNamespaces: {
     code: 10001,

@@ -26,7 +26,7 @@ export interface KvStore {
   list(namespace: string, options?: KvListOptions): Promise<KvPage>;
   /** Removes up to `limit` arbitrary keys; resolves with the number removed. */
   clear(namespace: string, limit: number): Promise<number>;
-  /** Removes expired keys and leftovers from crashes, a bounded amount per call. */
+  /** Removes expired keys, and values orphaned by crashes, a bounded amount per call. */
   sweep(options?: KvSweepOptions): Promise<KvSweepResult>;
   /** Resolves when all background deletions have finished. */
   close(): Promise<void>;

@@ -5,9 +5,9 @@ import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createR2Buckets } from "./buckets.ts";
 import { HOUR, md5, PART, r2Tests, refusal, stream, textOf, type Kind } from "./fixture.conformance.ts";
 
-/** Behavior of R2 on every database engine: multipart uploads and the sweep. */
+/** Behavior of R2 on every database engine: multipart uploads and garbage collection. */
 export function multipartConformance(engine: TestEngine): void {
-  describe("R2 multipart uploads and leftovers", () => {
+  describe("R2 multipart uploads and orphaned data", () => {
     const it = r2Tests(engine);
 
     describe("multipart uploads", () => {
@@ -174,7 +174,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("are read to the end by readers that opened them before their deletion", async ({
+      it("remain readable to the end for readers that opened their objects before deletion", async ({
         r2,
         bucket,
         blobs,
@@ -212,7 +212,7 @@ export function multipartConformance(engine: TestEngine): void {
       });
     });
 
-    describe("the sweep", () => {
+    describe("garbage collection", () => {
       it("deletes bytes that never got a row, unless a put could still be writing it", async ({
         r2,
         clock,
@@ -279,7 +279,7 @@ export function multipartConformance(engine: TestEngine): void {
         );
       });
 
-      it("does not delete bytes that a reader of this process is using", async ({
+      it("does not delete bytes that a reader in this process is using", async ({
         r2,
         bucket,
         clock,

@@ -148,7 +148,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual([await r2.head(bucket, "key"), await blobs()], [undefined, []]);
       });
 
-      it("keeps the bytes if the outcome of the commit is unknown, and leaves them to the sweep", async ({
+      it("keeps the bytes if the outcome of the commit is unknown, and leaves them to garbage collection", async ({
         r2,
         bucket,
         clock,

@@ -6,7 +6,7 @@ import type { RemovedTable } from "./removed-table.ts";
 import type { UploadTable } from "./upload-table.ts";
 
 export interface R2SweepOptions {
-  /** Maximum number of leftovers of each kind, and of stored blobs, checked per call. Default 10,000. */
+  /** Maximum number of orphaned entries of each kind, and of stored blobs, checked per call. Default 10,000. */
   limit?: number;
   /** Bytes without a row are kept for this long, because their put may be about to write the row. Default 24 h. */
   orphanGraceMs?: number;

@@ -1,7 +1,7 @@
 import type { OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { createRequire } from "node:module";
 
-/** Modules that Node compatibility of workerd lacks at a compatibility date, and how to replace them. */
+/** Modules missing from workerd's Node.js compatibility at a compatibility date, and how to replace them. */
 interface NodePolyfillsOptions {
   compatibilityDate: string;
   compatibilityFlags: readonly string[];

@@ -187,7 +187,7 @@ describe("a tail worker in workerd", () => {
     assert.deepEqual(run!.event, { cron: "* * * * *", scheduledTime: scheduledTime.getTime() });
   });
 
-  it("receives the events of a Durable Object apart from those of its worker", async () => {
+  it("receives the events of a Durable Object separately from those of its worker", async () => {
     async function itemOf(isWanted: (event: Item["event"]) => boolean): Promise<Item> {
       for (;;) {
         const next = nextRecord.promise;

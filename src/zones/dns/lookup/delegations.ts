@@ -65,7 +65,11 @@ export function createDelegations({
         keep(zone.name, result, UNKNOWN_MS);
         if (before !== undefined) return before.ours;
         if (isReachable())
-          throw new LookupError("ESERVFAIL", `nobody can tell now whose domain ${zone.name} is`, { cause: err });
+          throw new LookupError(
+            "ESERVFAIL",
+            `cannot determine at present whether ${zone.name} is delegated to this server`,
+            { cause: err },
+          );
         return true;
       },
     );

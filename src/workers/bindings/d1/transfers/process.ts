@@ -111,7 +111,7 @@ function start(
       else reject(signal?.aborted ? signal.reason : new Ended(ending.fault));
     };
     child.once("error", (error) => finish(error.message));
-    child.once("close", (code, name) => finish(`the process ended with ${name ?? `code ${code}`}`));
+    child.once("close", (code, name) => finish(`the process exited with ${name ?? `code ${code}`}`));
   });
   ended.catch(() => {});
   return { process: child, ended };

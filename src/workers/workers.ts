@@ -108,7 +108,7 @@ export function createWorkers(
     () =>
       void tails
         .recheck()
-        .catch((err: unknown) => log.warn({ err }, "tail: failed to check session tokens, will retry")),
+        .catch((err: unknown) => log.warn({ err }, "tails: failed to check session tokens, will retry")),
   );
   const scripts: ScriptStore = createScripts({
     db,

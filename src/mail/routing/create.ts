@@ -115,7 +115,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id means that some notifications were lost.
     (zone === "" ? deleteOrphans() : forget(zone)).catch((err: unknown) =>
-      log.error({ err, zone }, "routing: failed to delete data of a deleted zone"),
+      log.error({ err, zone }, "email routing: failed to delete data of a deleted zone"),
     );
   });
 

@@ -34,6 +34,6 @@ describe("tail workers in development", () => {
       (event): event is Extract<DevEvent, { text: string }> =>
         event.event === "warning" && event.text.includes("the tail worker absent of producing is not running"),
     );
-    assert.match(report.text, /another --config/);
+    assert.match(report.text, /add --config/);
   });
 });
